@@ -1,0 +1,30 @@
+# Warnings and hardening for every target of the project.
+add_library(cordon_flags INTERFACE)
+target_compile_options(cordon_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
+  -Wimplicit-fallthrough -Wundef -fstack-protector-strong -fno-strict-aliasing)
+if(CORDON_WERROR)
+  target_compile_options(cordon_flags INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False positives of g++ 12 in optimised standard library code.
+  target_compile_options(cordon_flags INTERFACE -Wno-restrict -Wno-array-bounds
+    -Wno-stringop-overflow -Wno-maybe-uninitialized)
+endif()
+target_compile_definitions(cordon_flags INTERFACE _GLIBCXX_ASSERTIONS FMT_HEADER_ONLY)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  target_compile_options(cordon_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+    -ffunction-sections -fdata-sections)
+endif()
+if(CORDON_SANITIZE)
+  target_compile_options(cordon_flags INTERFACE -fsanitize=${CORDON_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(cordon_flags INTERFACE -fsanitize=${CORDON_SANITIZE})
+  set(CORDON_STATIC OFF)
+endif()
+if(CORDON_TEST_HOOKS)
+  target_compile_definitions(cordon_flags INTERFACE CORDON_TEST_HOOKS=1)
+endif()
+target_link_options(cordon_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections)
+find_package(Threads REQUIRED)
+target_link_libraries(cordon_flags INTERFACE Threads::Threads)

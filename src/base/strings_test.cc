@@ -1,0 +1,32 @@
+#include "base/strings.h"
+
+#include <gtest/gtest.h>
+
+namespace cordon::base {
+namespace {
+
+TEST(Utf8Prefix, NeverCutsASequence) {
+  std::string text = "aé€𝄞";  // 1 + 2 + 3 + 4 bytes
+  size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+  for (size_t limit = 0; limit <= 10; ++limit) {
+    EXPECT_EQ(Utf8Prefix(text, limit).size(), whole[limit]) << limit;
+  }
+}
+
+TEST(Utf8Prefix, CutsBytesThatAreNotUtf8AtTheLimit) {
+  EXPECT_EQ(Utf8Prefix("\xff\xff\xff\xff", 2).size(), 2u);
+}
+
+TEST(Printable, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(Printable("a\x1b]52;c;x\x07"), "a\\x1b]52;c;x\\x07");
+  EXPECT_EQ(Printable("caf\xc3\xa9 \xff"), "caf\xc3\xa9 \\xff");
+  EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");  // C1 CSI
+}
+
+TEST(Nearest, FindsATypoAndNothingForAStranger) {
+  EXPECT_EQ(Nearest("denyread", {"deny_read", "write"}), "deny_read");
+  EXPECT_EQ(Nearest("zzzzzz", {"deny_read", "write"}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cordon::base
