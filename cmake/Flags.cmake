@@ -2,7 +2,7 @@
 add_library(cordon_flags INTERFACE)
 target_compile_options(cordon_flags INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
-  -Wimplicit-fallthrough -Wundef -fstack-protector-strong -fno-strict-aliasing)
+  -Wimplicit-fallthrough -Wno-missing-field-initializers -Wundef -fstack-protector-strong -fno-strict-aliasing)
 if(CORDON_WERROR)
   target_compile_options(cordon_flags INTERFACE -Werror)
 endif()

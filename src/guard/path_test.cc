@@ -10,11 +10,20 @@ namespace cordon::guard {
 namespace {
 
 TEST(NormalizePath, ResolvesByTextAlone) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"/", "/"},          {"//", "/"},           {"/..", "/"},     {"/../../a", "/a"},
-      {"/a/./b//c/", "/a/b/c"}, {"/a/b/..", "/a"}, {"/a/../..", "/"}, {"/.../..a", "/.../..a"},
-      {"", "."},           {".", "."},            {"a/..", "."},    {"../a/../b", "../b"},
-      {"a//b/", "a/b"},    {"/a\n/\xff", "/a\n/\xff"}};
+  const std::pair<const char*, const char*> cases[] = {{"/", "/"},
+                                                       {"//", "/"},
+                                                       {"/..", "/"},
+                                                       {"/../../a", "/a"},
+                                                       {"/a/./b//c/", "/a/b/c"},
+                                                       {"/a/b/..", "/a"},
+                                                       {"/a/../..", "/"},
+                                                       {"/.../..a", "/.../..a"},
+                                                       {"", "."},
+                                                       {".", "."},
+                                                       {"a/..", "."},
+                                                       {"../a/../b", "../b"},
+                                                       {"a//b/", "a/b"},
+                                                       {"/a\n/\xff", "/a\n/\xff"}};
   for (auto [in, out] : cases) EXPECT_EQ(NormalizePath(in), out) << in;
 }
 
