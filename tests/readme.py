@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""Runs the README's examples against CORDON_BIN.
+
+A ```sh block after a line `<!-- test -->` is run by `sh -e` in a fresh
+workspace, with that binary as `cordon`, and must end with 0. When the next
+block is a ```text block after `<!-- output -->`, it is what the first prints.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"^<!-- test -->\n```sh\n(?P<script>.*?)^```\n"
+                   r"(?:\s*<!-- output -->\n```text\n(?P<output>.*?)^```\n)?",
+                   re.DOTALL | re.MULTILINE)
+SKIP = 77
+
+
+def examples(text):
+    return [(m.group("script"), m.group("output")) for m in BLOCK.finditer(text)]
+
+
+def has_run(binary):
+    shown = subprocess.run([binary, "--help"], capture_output=True, text=True, check=False).stdout
+    return re.search(r"^\s+run\b", shown, re.MULTILINE) is not None
+
+
+def run_example(script, output, binary):
+    top = tempfile.mkdtemp(prefix="cordon-readme-")
+    try:
+        os.makedirs(top + "/bin")
+        os.makedirs(top + "/project")
+        os.symlink(binary, top + "/bin/cordon")
+        done = subprocess.run(["sh", "-e", "-c", script], cwd=top + "/project", text=True,
+                              capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                              env=os.environ | {"PATH": top + "/bin:" + os.environ["PATH"]})
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    if done.returncode != 0:
+        return f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    if output is not None and done.stdout != output:
+        return f"printed\n{done.stdout}\nbut the README says\n{output}\nstderr:\n{done.stderr}"
+    return None
+
+
+def self_test():
+    text = ("<!-- test -->\n```sh\ncordon a\n```\n\n<!-- output -->\n```text\nok\n```\n"
+            "```sh\nnot me\n```\n<!-- test -->\n```sh\ncordon b\n```\n```text\nnot mine\n```\n")
+    assert examples(text) == [("cordon a\n", "ok\n"), ("cordon b\n", None)], examples(text)
+    assert run_example("cordon ok", "ok\n", "/bin/echo") is None
+    assert run_example("cordon no", "ok\n", "/bin/echo") is not None
+    assert run_example("cordon", None, "/bin/false") is not None
+
+
+def main():
+    self_test()
+    binary = os.environ.get("CORDON_BIN", "")
+    if not binary or not has_run(binary):
+        print(f"skipped: the binary ({binary or 'CORDON_BIN is not set'}) has no `run` yet")
+        return SKIP
+    root = os.environ.get("CORDON_SOURCE_DIR") or os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__)))
+    with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
+        found = examples(file.read())
+    assert found, "the README has no example marked <!-- test -->"
+    failed = 0
+    for script, output in found:
+        if problem := run_example(script, output, os.path.abspath(binary)):
+            failed += 1
+            print(f"--- README example:\n{script}--- {problem}")
+    print(f"readme: {len(found) - failed} of {len(found)} examples work")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
