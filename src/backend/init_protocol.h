@@ -1,0 +1,37 @@
+// Runs in: supervisor and init. What the two say to each other. Plain structs
+// and numbers: init has no libc.
+#pragma once
+
+#include <stdint.h>
+
+namespace cordon::backend {
+
+// The descriptors that init is started with, besides 0, 1 and 2.
+inline constexpr int kControlFd = 3;  // read end; closed by the supervisor's death
+inline constexpr int kStatusFd = 4;   // write end; one Report, or several
+
+// argv of init: "cordon-init", options, program, argv of the command...
+// Its environment is the command's.
+inline constexpr char kInitOptionControllingTerminal = 't';
+
+// A byte on the control pipe is a signal number; with this bit it goes to every
+// process of the sandbox, without it to the command's process group.
+inline constexpr uint8_t kSignalEveryone = 0x80;
+
+enum class ReportKind : uint32_t {
+  kSetupFailed = 1,  // value: errno, detail: step index (written by child.cc)
+  kExecFailed = 2,   // value: errno
+  kStarted = 3,      // the command's image is running
+  kEnded = 4,        // value: wait status
+};
+
+struct Report {
+  ReportKind kind;
+  int32_t value;
+  uint64_t detail;
+  uint64_t user_us;    // CPU time of the command and all reaped descendants
+  uint64_t system_us;
+  uint64_t max_rss_kb;
+};
+
+}  // namespace cordon::backend

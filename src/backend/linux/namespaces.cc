@@ -1,0 +1,99 @@
+// Runs in: supervisor. Pure.
+#include "backend/linux/namespaces.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <iterator>
+
+#include "backend/linux/landlock_rules.h"
+#include "backend/linux/mount_ops.h"
+#include "backend/linux/seccomp_programs.h"
+#include "backend/test_hooks.h"
+#include "backend/init_protocol.h"
+#include "sys/uapi.h"
+
+namespace cordon::backend {
+namespace {
+
+void AddIdentity(const plan::Plan& plan, std::vector<Step>& steps) {
+  // One id each, mapped to itself. An unprivileged process may map its groups
+  // only after it has given up setgroups.
+  std::string uid = std::to_string(plan.uid);
+  std::string gid = std::to_string(plan.gid);
+  steps.push_back({.op = Op::kWriteFile, .path = "/proc/self/setgroups", .data = "deny"});
+  steps.push_back(
+      {.op = Op::kWriteFile, .path = "/proc/self/uid_map", .data = uid + " " + uid + " 1"});
+  steps.push_back(
+      {.op = Op::kWriteFile, .path = "/proc/self/gid_map", .data = gid + " " + gid + " 1"});
+}
+
+void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
+  auto add = [&](uint64_t resource, uint64_t value) {
+    steps.push_back({.op = Op::kLimit, .value = resource, .value2 = value});
+  };
+  add(RLIMIT_CORE, 0);
+  if (TestHookOff("limits")) return;
+  if (limits.cpu_ms) add(RLIMIT_CPU, (*limits.cpu_ms + 999) / 1000);
+  // Counted within the sandbox's own user namespace, so that the user's other
+  // processes do not matter. Init is one of them.
+  if (limits.processes) add(RLIMIT_NPROC, *limits.processes + 1);
+  if (limits.open_files) add(RLIMIT_NOFILE, *limits.open_files);
+  if (limits.file_size) add(RLIMIT_FSIZE, *limits.file_size);
+  // Private writable memory of each process. Address space would be the wrong
+  // measure: node and Go reserve far more than they use.
+  if (limits.memory) add(RLIMIT_DATA, *limits.memory);
+}
+
+uint64_t Namespaces(const plan::Plan& plan) {
+  uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+                   uapi::kCloneNewcgroup;
+  if (plan.net != NetMode::kOpen) flags |= CLONE_NEWNET;
+  if (TestHookOff("net")) flags &= ~uint64_t{CLONE_NEWNET};
+  if (TestHookOff("ipc")) flags &= ~uint64_t{CLONE_NEWIPC};
+  return flags;
+}
+
+}  // namespace
+
+Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
+  ChildSpec spec;
+  spec.namespaces = Namespaces(plan);
+  std::vector<Step>& steps = spec.steps;
+  AddIdentity(plan, steps);
+  steps.push_back({.op = Op::kJoinSession});
+  steps.push_back({.op = Op::kUmask, .value = 0});
+  CORDON_ASSIGN_OR_RETURN(std::vector<Step> mounts, MountOps(plan));
+  std::move(mounts.begin(), mounts.end(), std::back_inserter(steps));
+  if (plan.terminal != plan::Terminal::kNone) {
+    steps.push_back({.op = Op::kTerminal, .value = plan.terminal_streams});
+  }
+  if ((spec.namespaces & CLONE_NEWNET) != 0) steps.push_back({.op = Op::kLoopback});
+  if (!plan.nesting && !TestHookOff("userns")) {
+    steps.push_back({.op = Op::kForbidUserNamespaces,
+                     .path = "/proc/sys/user/max_user_namespaces",
+                     .data = "0"});
+  }
+  steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
+  steps.push_back({.op = Op::kUmask, .value = 022});
+  AddLimits(plan.limits, steps);
+  steps.push_back({.op = Op::kDropCapabilities});
+  spec.landlock = MakeLandlockRules(plan);
+  if (spec.landlock.handled_fs != 0 && !TestHookOff("landlock")) {
+    steps.push_back({.op = Op::kLandlock});
+  }
+  spec.seccomp = plan.nesting ? SeccompProgram{kSeccompProgramNesting,
+                                               std::size(kSeccompProgramNesting)}
+                              : SeccompProgram{kSeccompProgram, std::size(kSeccompProgram)};
+  if (!TestHookOff("seccomp")) steps.push_back({.op = Op::kSeccomp});
+  steps.push_back({.op = Op::kExecInit});
+  if (plan.terminal == plan::Terminal::kControlling) {
+    spec.init_options += kInitOptionControllingTerminal;
+  }
+  spec.argv = plan.command.argv;
+  spec.program = plan.command.argv[0];
+  spec.environment = plan.environment;
+  return spec;
+}
+
+}  // namespace cordon::backend

@@ -1,0 +1,12 @@
+// Runs in: supervisor. Pure: a plan as the instructions of the namespaces
+// backend.
+#pragma once
+
+#include "backend/child_spec.h"
+#include "plan/plan.h"
+
+namespace cordon::backend {
+
+Result<ChildSpec> CompileNamespaces(const plan::Plan& plan);
+
+}  // namespace cordon::backend

@@ -1,0 +1,36 @@
+#include "host/facts.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/uapi.h"
+
+namespace cordon::host {
+namespace {
+
+int LandlockAbi() {
+  long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, uapi::kLandlockCreateRulesetVersion);
+  if (abi < 0) return 0;
+#ifdef CORDON_TEST_HOOKS
+  if (const char* lowered = getenv("CORDON_TEST_LANDLOCK_ABI")) {
+    return std::min(static_cast<int>(abi), atoi(lowered));
+  }
+#endif
+  return static_cast<int>(abi);
+}
+
+}  // namespace
+
+Facts ProbeFacts() {
+  Facts facts;
+  facts.landlock_abi = LandlockAbi();
+  facts.uid = geteuid();
+  facts.gid = getegid();
+  const char* home = getenv("HOME");
+  if (home != nullptr && home[0] == '/') facts.home = home;
+  return facts;
+}
+
+}  // namespace cordon::host

@@ -1,0 +1,117 @@
+#include "host/real_paths.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "sys/fd.h"
+
+namespace cordon::host {
+namespace {
+
+FileType TypeOf(mode_t mode) {
+  if (S_ISDIR(mode)) return FileType::kDirectory;
+  if (S_ISREG(mode)) return FileType::kRegular;
+  if (S_ISSOCK(mode)) return FileType::kSocket;
+  return FileType::kOther;
+}
+
+std::string PathOf(int fd) {
+  char link[32];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  char path[PATH_MAX];
+  ssize_t length = readlink(link, path, sizeof(path));
+  return length < 0 ? std::string() : std::string(path, static_cast<size_t>(length));
+}
+
+}  // namespace
+
+PathInfo RealPaths::Inspect(const std::string& path) const {
+  sys::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!fd.valid()) {
+    bool missing = errno == ENOENT || errno == ENOTDIR;
+    return {.type = missing ? FileType::kMissing : FileType::kUnreachable};
+  }
+  struct stat status;
+  if (fstat(fd.get(), &status) != 0) return {.type = FileType::kUnreachable};
+  return {.type = TypeOf(status.st_mode),
+          .canonical = PathOf(fd.get()),
+          .device = (static_cast<uint64_t>(major(status.st_dev)) << 32) | minor(status.st_dev),
+          .inode = status.st_ino,
+          .owner = status.st_uid,
+          .mode = status.st_mode};
+}
+
+std::vector<std::pair<std::string, std::string>> RealPaths::Links(const std::string& path) const {
+  std::vector<std::pair<std::string, std::string>> links;
+  std::vector<std::string> rest = base::Split(path, '/');
+  std::reverse(rest.begin(), rest.end());
+  std::string walked;
+  while (!rest.empty() && links.size() < 40) {
+    std::string name = std::move(rest.back());
+    rest.pop_back();
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      walked.resize(walked.empty() ? 0 : walked.rfind('/'));
+      continue;
+    }
+    std::string next = walked + "/" + name;
+    char target[PATH_MAX];
+    ssize_t length = readlink(next.c_str(), target, sizeof(target));
+    if (length < 0) {
+      walked = std::move(next);
+      continue;
+    }
+    links.emplace_back(next, std::string(target, static_cast<size_t>(length)));
+    std::vector<std::string> parts = base::Split(links.back().second, '/');
+    rest.insert(rest.end(), parts.rbegin(), parts.rend());
+    if (target[0] == '/') walked.clear();
+  }
+  return links;
+}
+
+Result<std::vector<DirectoryEntry>> RealPaths::List(const std::string& directory) const {
+  DIR* stream = opendir(directory.c_str());
+  if (stream == nullptr) return base::SystemError("opendir " + base::Printable(directory), errno);
+  std::vector<DirectoryEntry> entries;
+  errno = 0;
+  while (dirent* entry = readdir(stream)) {
+    std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    bool is_directory = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_UNKNOWN) {
+      struct stat status;
+      is_directory = fstatat(dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                     S_ISDIR(status.st_mode);
+    }
+    entries.push_back({std::string(name), is_directory});
+    errno = 0;
+  }
+  int error = errno;
+  closedir(stream);
+  if (error != 0) return base::SystemError("readdir " + base::Printable(directory), error);
+  return entries;
+}
+
+Result<std::string> RealPaths::ReadStart(const std::string& path) const {
+  sys::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.valid()) return base::SystemError("open " + base::Printable(path), errno);
+  struct stat status;
+  if (fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return base::SystemError("read " + base::Printable(path), EINVAL);
+  }
+  std::string text(4096, '\0');
+  ssize_t length = read(fd.get(), text.data(), text.size());
+  if (length < 0) return base::SystemError("read " + base::Printable(path), errno);
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
+}  // namespace cordon::host

@@ -1,0 +1,27 @@
+// The environment of the command, from the policy and the caller's.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cordon/policy.h"
+
+namespace cordon::plan {
+
+struct EnvironmentInputs {
+  const EnvPolicy& policy;
+  const std::map<std::string, std::string>& caller;
+  std::string directory;        // working directory, for PWD
+  std::string cache_directory;  // seen from inside; empty: leave tools their own
+  TempMode temp = TempMode::kNone;
+};
+
+struct Environment {
+  std::vector<std::string> variables;  // "NAME=value", sorted
+  std::vector<std::string> dropped;    // dangerous names that the caller had
+};
+
+Environment MakeEnvironment(const EnvironmentInputs& inputs);
+
+}  // namespace cordon::plan

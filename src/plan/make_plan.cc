@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "guard/path.h"
+#include "plan/environment.h"
+#include "plan/plan.h"
+
+namespace cordon::plan {
+namespace {
+
+// Keys that are understood but whose mechanism is not built yet: a run that
+// relies on one is refused, never run without it.
+Status CheckSupported(const Policy& policy) {
+  const NetPolicy& net = policy.net;
+  auto refuse = [](const char* key, const char* what) {
+    return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
+                             "remove the key, or wait for the release that brings it");
+  };
+  if (net.mode == NetMode::kProxy || net.mode == NetMode::kPublic) {
+    return refuse("net.mode", net.mode == NetMode::kProxy ? "\"proxy\"" : "\"public\"");
+  }
+  if (!net.publish.empty()) return refuse("net.publish", "publishing ports");
+  if (!net.host_ports.empty()) return refuse("net.host_ports", "reaching host ports");
+  if (!net.upstream.empty()) return refuse("net.upstream", "a parent proxy");
+  if (net.external) return refuse("net.external", "an external proxy");
+  if (!net.tls_intercept.empty()) return refuse("net.tls.intercept", "TLS interception");
+  if (!net.rules.empty()) return refuse("net.rule", "method and path rules");
+  if (!net.unix_sockets.empty() || !net.unix_sockets_dangerous.empty()) {
+    return refuse(net.unix_sockets.empty() ? "net.unix_sockets_dangerous" : "net.unix_sockets",
+                  "connecting to host sockets");
+  }
+  if (!policy.exec.deny.empty()) return refuse("exec.deny", "denying programs");
+  if (!policy.exec.excluded.empty()) return refuse("exec.excluded", "running outside");
+  if (policy.workspace_provider != WorkspaceProvider::kDirect) {
+    return refuse("workspace.provider", "a provider other than \"direct\"");
+  }
+  if (!policy.audit.log.empty()) return refuse("audit.log", "the audit log");
+  if (policy.audit.denials == DenialDetail::kExact) {
+    return refuse("audit.denials", "\"exact\"");
+  }
+  if (policy.leaks.scan) return refuse("leaks.scan", "scanning for secrets");
+  return {};
+}
+
+std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
+  bool landlock = plan.landlock_abi > 0;
+  std::string fs = landlock ? "mount namespace, landlock" : "mount namespace";
+  bool floor = in.floor == FsInputs::Floor::kOn;
+  bool net = plan.net != NetMode::kOpen;
+  bool scoped = plan.landlock_abi >= 6;
+  std::vector<Enforcement> list = {
+      {"fs.read", fs, Level::kFull, ""},
+      {"fs.write", fs, Level::kFull, ""},
+      {"fs.floor", floor ? "mount namespace, broker" : "", floor ? Level::kFull : Level::kNone,
+       floor ? "" : "--no-floor"},
+      {"net", net ? "network namespace" : "", net ? Level::kFull : Level::kNone,
+       net ? "" : "net.mode is \"open\""},
+      {"unix", "broker, seccomp", net || scoped ? Level::kFull : Level::kPartial,
+       net || scoped ? "" : "abstract sockets need Landlock ABI 6 or a network namespace"},
+      {"ipc", "ipc namespace", Level::kFull, ""},
+      {"pid", "pid namespace", Level::kFull, ""},
+      {"seccomp", "seccomp", plan.nesting ? Level::kPartial : Level::kFull,
+       plan.nesting ? "exec.nesting lets the command make user namespaces" : ""},
+      {"env", "clean environment", Level::kFull, ""},
+      {"tty", plan.terminal == Terminal::kNone ? "new session" : "own pseudo-terminal",
+       Level::kFull, ""},
+  };
+  if (in.policy.env.mode == EnvMode::kInherit) {
+    list[8].mechanism = "inherited environment less the dangerous names";
+    list[8].level = Level::kPartial;
+    list[8].note = "env.mode is \"inherit\"";
+  }
+  const LimitPolicy& limits = plan.limits;
+  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
+                   const char* note) {
+    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
+                    asked ? note : "no limit set"});
+  };
+  limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit, watching the tree", Level::kPartial,
+        "the sum over processes is sampled");
+  limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
+        Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
+  limit("limits.processes", limits.processes.has_value(), "rlimit in the user namespace",
+        Level::kFull, "");
+  limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
+  bool temp = plan.fs.temp == TempMode::kPrivate;
+  list.push_back({"limits.disk", temp ? "tmpfs size" : "", temp ? Level::kPartial : Level::kNone,
+                  "writable roots have no quota"});
+  return list;
+}
+
+bool Names(const std::string& required, const std::string& feature) {
+  return feature == required || feature.starts_with(required + ".");
+}
+
+// A limit that was not asked for is not a failure to enforce it.
+bool NotAsked(const Enforcement& item) { return item.note == "no limit set"; }
+
+Status CheckRequired(const Policy& policy, const std::vector<Enforcement>& enforced) {
+  if (policy.trust == Trust::kForbid) {
+    return Error{.code = Code::kDenied,
+                 .reason = Reason::kPolicyTrustForbid,
+                 .message = "trust = \"forbid\": no sandboxed run at all"};
+  }
+  auto refuse = [](const Enforcement& item, const std::string& by) {
+    return Error{.code = Code::kUnsupported,
+                 .reason = Reason::kRequirementUnmet,
+                 .message = by + ": " + item.feature + " can only be enforced as \"" +
+                            std::string(LevelName(item.level)) + "\" here" +
+                            (item.note.empty() ? "" : " (" + item.note + ")")};
+  };
+  for (const Entry& required : policy.require) {
+    bool known = false;
+    for (const Enforcement& item : enforced) {
+      if (!Names(required.text, item.feature)) continue;
+      known = true;
+      if (item.level != Level::kFull && !(NotAsked(item) && item.feature != required.text)) {
+        return refuse(item, "require (" + required.origin.ToString() + ")");
+      }
+    }
+    if (!known) {
+      return base::InvalidArgument(Reason::kPolicyBadValue,
+                                   required.origin.ToString() + ": require: no feature \"" +
+                                       base::Printable(required.text) + "\"");
+    }
+  }
+  if (policy.trust != Trust::kRequire) return {};
+  for (const Enforcement& item : enforced) {
+    if (item.level != Level::kFull && !NotAsked(item)) return refuse(item, "trust = \"require\"");
+  }
+  return {};
+}
+
+Status CheckCommand(const Command& command, const FsPlan& fs) {
+  if (command.argv.empty() || command.argv[0].empty()) {
+    return base::InvalidArgument(Reason::kCommandInvalid, "no command given");
+  }
+  for (const std::string& word : command.argv) {
+    if (word.find('\0') != std::string::npos) {
+      return base::InvalidArgument(Reason::kCommandInvalid, "a word of the command holds a NUL");
+    }
+  }
+  Verdict verdict = Decide(fs, Access::kRead, command.directory);
+  if (!verdict.allowed) {
+    return base::InvalidArgument(Reason::kCommandInvalid,
+                                 "the working directory " + base::Printable(command.directory) +
+                                     " may not be read: " + verdict.rule);
+  }
+  return {};
+}
+
+Status CheckLandlock(const PlanInputs& in) {
+  if (in.facts.landlock_abi > 0 || in.policy.on_unavailable == OnUnavailable::kWarn) return {};
+  return Error{.code = Code::kUnsupported,
+               .reason = Reason::kRequirementUnmet,
+               .message = "this kernel has no Landlock, the second layer of the boundary",
+               .hint = "boot with lsm=landlock,… on Linux 5.13 or later, or set "
+                       "on_unavailable = \"warn\""};
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const PlanInputs& in) {
+  CORDON_TRY(CheckSupported(in.policy));
+  CORDON_TRY(CheckLandlock(in));
+  FsPolicy fs = in.policy.fs;
+  std::string cache_inside;
+  if (fs.caches == CacheMode::kPrivate) {
+    cache_inside = in.cache_directory;
+    if (!cache_inside.empty()) {
+      fs.write.push_back({cache_inside, false, false, {"fs.caches", 0}});
+    } else if (fs.temp == TempMode::kPrivate) {
+      cache_inside = "/tmp/.cache";
+    }
+  }
+  Plan plan;
+  CORDON_ASSIGN_OR_RETURN(
+      plan.fs, PlanFs({.policy = fs,
+                       .probe = in.probe,
+                       .workspace = in.workspace,
+                       .home = in.facts.home,
+                       .memory_limit = in.policy.limits.memory.value_or(0),
+                       .floor = in.floor}));
+  CORDON_TRY(CheckCommand(in.command, plan.fs));
+  plan.command = in.command;
+  Environment environment = MakeEnvironment({.policy = in.policy.env,
+                                             .caller = in.environment,
+                                             .directory = in.command.directory,
+                                             .cache_directory = cache_inside,
+                                             .temp = fs.temp});
+  plan.environment = std::move(environment.variables);
+  plan.dropped_environment = std::move(environment.dropped);
+  plan.net = in.policy.net.mode;
+  plan.nesting = in.policy.exec.nesting;
+  plan.limits = in.policy.limits;
+  plan.terminal = in.terminal;
+  plan.terminal_streams = in.terminal_streams;
+  plan.landlock_abi = in.facts.landlock_abi;
+  plan.uid = in.facts.uid;
+  plan.gid = in.facts.gid;
+  for (const PathRule& device : in.policy.fs.devices) plan.devices.push_back(device.path);
+  plan.enforcement = Enforced(plan, in);
+  CORDON_TRY(CheckRequired(in.policy, plan.enforcement));
+  return plan;
+}
+
+}  // namespace cordon::plan

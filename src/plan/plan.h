@@ -1,0 +1,69 @@
+// Everything that one run will do, resolved, with nothing done yet. A value:
+// printed by `cordon plan`, compared in tests, turned into child instructions
+// by a backend.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cordon/outcome.h"
+#include "cordon/policy.h"
+#include "host/facts.h"
+#include "host/path_probe.h"
+#include "plan/fs_plan.h"
+
+namespace cordon::plan {
+
+struct Command {
+  std::vector<std::string> argv;
+  std::string directory;  // absolute; inside the workspace or another readable root
+  bool operator==(const Command&) const = default;
+};
+
+// Streams that are a terminal of the caller's become a pseudo-terminal of the
+// sandbox's own; only an interactive shell has it as its controlling one.
+enum class Terminal { kNone, kStreams, kControlling };
+
+struct Plan {
+  Command command;
+  FsPlan fs;
+  std::vector<std::string> environment;          // "NAME=value", sorted
+  std::vector<std::string> dropped_environment;  // dangerous names that were there
+  NetMode net = NetMode::kNone;
+  bool nesting = false;
+  LimitPolicy limits;
+  Terminal terminal = Terminal::kNone;
+  unsigned terminal_streams = 0;  // bit n: stream n
+  std::vector<std::string> devices;
+  int landlock_abi = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  std::vector<Enforcement> enforcement;
+  bool operator==(const Plan&) const = default;
+};
+
+struct PlanInputs {
+  const Policy& policy;
+  const host::Facts& facts;
+  const host::PathProbe& probe;
+  Command command;
+  std::string workspace;  // absolute, canonical, a directory
+  std::map<std::string, std::string> environment;  // the caller's
+  Terminal terminal = Terminal::kNone;
+  unsigned terminal_streams = 0;
+  FsInputs::Floor floor = FsInputs::Floor::kOn;
+  std::string cache_directory;  // where private caches persist; empty: nowhere
+};
+
+// Refuses what cannot be enforced: policy keys whose mechanism is not built yet
+// (`unsupported`, naming the key), and features that `require` names but this
+// machine cannot give in full.
+Result<Plan> MakePlan(const PlanInputs& inputs);
+
+// The plan as text for a person, and as JSON.
+std::string Describe(const Plan& plan);
+std::string ToJson(const Plan& plan);
+
+}  // namespace cordon::plan

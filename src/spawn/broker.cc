@@ -1,0 +1,360 @@
+// Runs in: supervisor, in a thread of its own.
+#include "spawn/broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.h"
+#include "spawn/caller.h"
+#include "spawn/name_maker.h"
+#include "spawn/socket_maker.h"
+#include "sys/uapi.h"
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, __u64)
+#endif
+
+namespace cordon::spawn {
+namespace {
+
+constexpr mode_t kInitialUmask = 022;  // what the child set
+// Calls that wait (a FIFO's other end, a full backlog), each in a thread.
+constexpr int kMaxWaiting = 256;
+
+#ifdef __NR_open
+constexpr bool kHasOldCalls = true;
+#else
+constexpr bool kHasOldCalls = false;
+#define __NR_open (-1)
+#define __NR_creat (-2)
+#define __NR_mkdir (-3)
+#define __NR_mknod (-4)
+#define __NR_rename (-5)
+#define __NR_link (-6)
+#define __NR_symlink (-7)
+#endif
+#ifndef __NR_renameat
+#define __NR_renameat (-8)
+#endif
+
+void Reply(int listener, uint64_t id, int error) {
+  seccomp_notif_resp response{};
+  response.id = id;
+  response.error = -error;
+  ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);  // ENOENT: the caller is gone
+}
+
+void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {
+  seccomp_notif_addfd add{};
+  add.id = id;
+  add.flags = SECCOMP_ADDFD_FLAG_SEND;
+  add.srcfd = static_cast<uint32_t>(fd);
+  add.newfd_flags = flags & O_CLOEXEC;
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 && errno != ENOENT) {
+    Reply(listener, id, errno);
+  }
+}
+
+class BrokerThread final : public Broker {
+ public:
+  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop,
+               const plan::Plan& plan)
+      : plan_(plan),
+        listener_(std::move(listener)),
+        root_(std::move(root)),
+        stop_(std::move(stop)),
+        names_(plan_.fs, violations_),
+        sockets_(plan_, names_, violations_) {}
+
+  ~BrokerThread() override { Stop(); }
+
+  void Begin() {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  BrokerFindings Finish() override {
+    Stop();
+    return {violations_.Take(), std::move(names_.new_repositories)};
+  }
+
+ private:
+  void Stop() {
+    if (!thread_.joinable()) return;
+    uint64_t one = 1;
+    static_cast<void>(!write(stop_.get(), &one, sizeof(one)));
+    thread_.join();
+    // Threads that still wait hold the listener; their callers are dead, and
+    // what they wait for may never come. They are woken by a signal.
+    while (waiting_.load() > 0) {
+      WakeWaiting();
+      usleep(1000);
+    }
+  }
+
+  void WakeWaiting() {
+    std::lock_guard lock(waiters_mutex_);
+    for (pthread_t waiter : waiters_) pthread_kill(waiter, SIGURG);
+  }
+
+  void Run() {
+    prctl(PR_SET_NAME, "cordon-broker");
+    // umask and working directory of this thread's own.
+    unshare(CLONE_FS);
+    umask(kInitialUmask);
+    uint64_t flags = uapi::kSeccompUserNotifFdSyncWakeUp;
+    ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);  // Linux 6.6
+    while (true) {
+      pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+      if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
+      if (watched[1].revents != 0) return;
+      if ((watched[0].revents & POLLIN) != 0) {
+        Answer1();
+      } else if (watched[0].revents != 0) {
+        return;  // POLLHUP: no process is left under the filter
+      }
+    }
+  }
+
+  void Answer1() {
+    seccomp_notif notification{};
+    if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notification) != 0) return;
+    sys::UniqueFd own_root;
+    int root = root_.get();
+    if (plan_.nesting) {  // only then can a process have another root
+      char path[64];
+      snprintf(path, sizeof(path), "/proc/%u/root", notification.pid);
+      own_root.reset(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+      root = own_root.get();
+    }
+    Caller caller(listener_.get(), notification, root);
+    if (Dispatch(caller)) return;
+    Reply(listener_.get(), caller.id(), ENOSYS);
+  }
+
+  // False: not a call that this broker knows.
+  bool Dispatch(const Caller& caller) {
+    switch (caller.call()) {
+      case __NR_umask:
+        // Its argument is a value, so letting it go on decides nothing.
+        if ((caller.argument(0) & 0777) != kInitialUmask) umask_changed_ = true;
+        Continue(caller);
+        return true;
+      case __NR_connect:
+        DoConnect(caller);
+        return true;
+      case __NR_openat:
+        DoOpen(caller, caller.descriptor(0), 1, caller.descriptor(2), caller.argument(3));
+        return true;
+      case __NR_open:
+        DoOpen(caller, AT_FDCWD, 0, caller.descriptor(1), caller.argument(2));
+        return true;
+      case __NR_creat:
+        DoOpen(caller, AT_FDCWD, 0, O_CREAT | O_WRONLY | O_TRUNC, caller.argument(1));
+        return true;
+      default:
+        return DispatchNames(caller);
+    }
+  }
+
+  bool DispatchNames(const Caller& caller) {
+    switch (caller.call()) {
+      case __NR_bind:
+        SetUmask(caller);
+        return Finish(caller, sockets_.Bind(caller));
+      case __NR_mkdir:
+        return One(caller, AT_FDCWD, 0, [&](int directory, const std::string& path) {
+          return names_.MakeDirectory(caller, directory, path, Mode(caller.argument(1)));
+        });
+      case __NR_mkdirat:
+        return One(caller, caller.descriptor(0), 1, [&](int directory, const std::string& path) {
+          return names_.MakeDirectory(caller, directory, path, Mode(caller.argument(2)));
+        });
+      case __NR_mknod:
+        return One(caller, AT_FDCWD, 0, [&](int directory, const std::string& path) {
+          return names_.MakeNode(caller, directory, path, Mode(caller.argument(1)));
+        });
+      case __NR_mknodat:
+        return One(caller, caller.descriptor(0), 1, [&](int directory, const std::string& path) {
+          return names_.MakeNode(caller, directory, path, Mode(caller.argument(2)));
+        });
+      case __NR_symlink:
+        return Two(caller, 0, 1, [&](const std::string& target, const std::string& path) {
+          return names_.MakeSymlink(caller, target, AT_FDCWD, path);
+        });
+      case __NR_symlinkat:
+        return Two(caller, 0, 2, [&](const std::string& target, const std::string& path) {
+          return names_.MakeSymlink(caller, target, caller.descriptor(1), path);
+        });
+      case __NR_link:
+        return Two(caller, 0, 1, [&](const std::string& from, const std::string& to) {
+          return names_.Link(caller, AT_FDCWD, from, AT_FDCWD, to, 0);
+        });
+      case __NR_linkat:
+        return Two(caller, 1, 3, [&](const std::string& from, const std::string& to) {
+          return names_.Link(caller, caller.descriptor(0), from, caller.descriptor(2), to,
+                             caller.descriptor(4));
+        });
+      case __NR_rename:
+        return Two(caller, 0, 1, [&](const std::string& from, const std::string& to) {
+          return names_.Rename(caller, AT_FDCWD, from, AT_FDCWD, to, 0);
+        });
+      case __NR_renameat:
+      case __NR_renameat2:
+        return Two(caller, 1, 3, [&](const std::string& from, const std::string& to) {
+          unsigned flags =
+              caller.call() == __NR_renameat2 ? static_cast<unsigned>(caller.argument(4)) : 0;
+          return names_.Rename(caller, caller.descriptor(0), from, caller.descriptor(2), to, flags);
+        });
+      default:
+        return false;
+    }
+  }
+
+  static mode_t Mode(uint64_t argument) { return static_cast<mode_t>(argument); }
+
+  bool Finish(const Caller& caller, const Answer<void>& answer) {
+    Reply(listener_.get(), caller.id(), answer ? 0 : answer.error());
+    return true;
+  }
+
+  template <typename Act>
+  bool One(const Caller& caller, int directory, int path_index, Act act) {
+    Answer<std::string> path = caller.ReadPath(caller.argument(path_index));
+    if (!path) return Finish(caller, std::unexpected(path.error()));
+    if (!caller.Waiting()) return true;
+    SetUmask(caller);
+    return Finish(caller, act(directory, *path));
+  }
+
+  template <typename Act>
+  bool Two(const Caller& caller, int first_index, int second_index, Act act) {
+    Answer<std::string> first = caller.ReadPath(caller.argument(first_index));
+    if (!first) return Finish(caller, std::unexpected(first.error()));
+    Answer<std::string> second = caller.ReadPath(caller.argument(second_index));
+    if (!second) return Finish(caller, std::unexpected(second.error()));
+    if (!caller.Waiting()) return true;
+    return Finish(caller, act(*first, *second));
+  }
+
+  // Until someone inside calls umask(2), everyone has the one they started with.
+  void SetUmask(const Caller& caller) {
+    if (umask_changed_) umask(static_cast<mode_t>(caller.Umask()));
+  }
+
+  void Continue(const Caller& caller) {
+    seccomp_notif_resp response{};
+    response.id = caller.id();
+    response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+  }
+
+  void DoOpen(const Caller& caller, int directory, int path_index, int flags, uint64_t mode) {
+    Answer<std::string> path = caller.ReadPath(caller.argument(path_index));
+    if (!path) return Reply(listener_.get(), caller.id(), path.error());
+    if (!caller.Waiting()) return;
+    SetUmask(caller);
+    sys::UniqueFd fifo;
+    Answer<sys::UniqueFd> opened =
+        names_.Open(caller, {directory, std::move(*path), flags, Mode(mode)}, fifo);
+    if (opened) {
+      ReplyFd(listener_.get(), caller.id(), opened->get(), static_cast<uint32_t>(flags));
+    } else if (fifo.valid()) {
+      uint64_t id = caller.id();
+      Wait(id, [this, id, flags, fifo = std::make_shared<sys::UniqueFd>(std::move(fifo))] {
+        char link[32];
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fifo->get());
+        int fd = open(link, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC);
+        if (fd < 0) return Reply(listener_.get(), id, errno);
+        ReplyFd(listener_.get(), id, fd, static_cast<uint32_t>(flags));
+        close(fd);
+      });
+    } else {
+      Reply(listener_.get(), caller.id(), opened.error());
+    }
+  }
+
+  void DoConnect(const Caller& caller) {
+    Answer<PendingConnect> pending = sockets_.Connect(caller);
+    if (!pending) return Reply(listener_.get(), caller.id(), pending.error());
+    int status = fcntl(pending->socket.get(), F_GETFL);
+    if ((status & O_NONBLOCK) != 0) {
+      return Reply(listener_.get(), caller.id(), CompleteConnect(*pending));
+    }
+    uint64_t id = caller.id();
+    auto shared = std::make_shared<PendingConnect>(std::move(*pending));
+    Wait(id, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
+  }
+
+  template <typename Act>
+  void Wait(uint64_t id, Act act) {
+    if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
+    ++waiting_;
+    std::thread([this, act] {
+      {
+        std::lock_guard lock(waiters_mutex_);
+        waiters_.push_back(pthread_self());
+      }
+      act();
+      {
+        std::lock_guard lock(waiters_mutex_);
+        std::erase(waiters_, pthread_self());
+      }
+      --waiting_;
+    }).detach();
+  }
+
+  const plan::Plan plan_;
+  sys::UniqueFd listener_;
+  sys::UniqueFd root_;
+  sys::UniqueFd stop_;
+  ViolationLog violations_;
+  NameMaker names_;
+  SocketMaker sockets_;
+  bool umask_changed_ = false;
+  std::atomic<int> waiting_ = 0;
+  std::mutex waiters_mutex_;
+  std::vector<pthread_t> waiters_;
+  std::thread thread_;
+};
+
+void Ignore(int) {}
+
+}  // namespace
+
+Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, pid_t init,
+                                              const plan::Plan& plan) {
+  static_assert(kHasOldCalls || true);
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/root", init);
+  sys::UniqueFd root(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return base::SystemError("open the sandbox's root", errno);
+  sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
+  if (!stop.valid()) return base::SystemError("eventfd", errno);
+  // Interrupts the threads that wait; without a handler it would not.
+  struct sigaction action{}, before{};
+  sigaction(SIGURG, nullptr, &before);
+  if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+    action.sa_handler = Ignore;
+    sigaction(SIGURG, &action, nullptr);
+  }
+  auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
+                                               std::move(stop), plan);
+  broker->Begin();
+  return broker;
+}
+
+}  // namespace cordon::spawn

@@ -1,0 +1,38 @@
+// Runs in: supervisor, in a thread of its own. The one listener of the
+// sandbox's seccomp filter: it answers the calls that create names or connect
+// sockets, by doing them on the caller's behalf, by descriptor. It never lets a
+// call continue whose decision rests on memory the caller can change.
+//
+// What it creates goes through the caller's own mounts, so read-only stays
+// read-only; the writable regions of the plan are checked besides, as the
+// caller's Landlock domain does not bind the supervisor. All names are made by
+// this one thread, so no two calls can race past a check.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cordon/outcome.h"
+#include "plan/plan.h"
+#include "sys/fd.h"
+
+namespace cordon::spawn {
+
+struct BrokerFindings {
+  std::vector<Violation> violations;
+  std::vector<std::string> new_repositories;
+};
+
+class Broker {
+ public:
+  // Starts answering. `init` is the pid of the sandbox's first process.
+  static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, pid_t init,
+                                               const plan::Plan& plan);
+  virtual ~Broker() = default;  // stops and joins
+
+  // After the sandbox has ended.
+  virtual BrokerFindings Finish() = 0;
+};
+
+}  // namespace cordon::spawn

@@ -1,0 +1,77 @@
+// Runs in: supervisor, broker thread. The process whose system call waits for
+// an answer: its memory, its descriptors, its view of the file system. All of
+// it is hostile input.
+#pragma once
+
+#include <linux/seccomp.h>
+#include <sys/types.h>
+
+#include <string>
+
+#include "cordon/result.h"
+#include "sys/fd.h"
+
+namespace cordon::spawn {
+
+// An errno, or success with a value.
+template <typename T>
+using Answer = std::expected<T, int>;
+
+// A directory, and a name in it that need not exist.
+struct Place {
+  sys::UniqueFd parent;  // O_PATH
+  std::string name;      // one component, never "." or ".."
+  std::string path;      // of the parent joined with the name, as seen inside
+  bool trailing_slash = false;
+};
+
+class Caller {
+ public:
+  Caller(int listener, const seccomp_notif& notification, int root)
+      : listener_(listener), notification_(notification), root_(root) {}
+
+  uint64_t argument(int index) const { return notification_.data.args[index]; }
+  int descriptor(int index) const { return static_cast<int>(notification_.data.args[index]); }
+  int call() const { return notification_.data.nr; }
+  uint64_t id() const { return notification_.id; }
+  pid_t tid() const { return static_cast<pid_t>(notification_.pid); }
+
+  // Copied once; what the caller changes afterwards does not matter.
+  Answer<std::string> ReadPath(uint64_t address) const;
+  Answer<std::string> ReadBytes(uint64_t address, size_t size) const;
+
+  // Whether the call is still waiting, so that tid() is still who it was.
+  bool Waiting() const;
+
+  // The directory part resolved as the caller would, the last component not.
+  Answer<Place> Locate(int directory, const std::string& path) const;
+
+  // The file that `path` leads to, links followed, as O_PATH.
+  Answer<sys::UniqueFd> Find(int directory, const std::string& path) const;
+
+  // A duplicate of the caller's descriptor.
+  Answer<sys::UniqueFd> Duplicate(int descriptor) const;
+
+  // The number of the process inside its pid namespace.
+  pid_t InnerPid() const;
+  // Device number of the controlling terminal, 0 if it has none.
+  unsigned ControllingTerminal() const;
+  unsigned Umask() const;
+
+  int root() const { return root_; }
+
+ private:
+  Answer<sys::UniqueFd> Directory(int directory, const std::string& path) const;
+  Answer<sys::UniqueFd> Walk(const std::string& path) const;
+  std::string StatusField(const char* name) const;
+
+  int listener_;
+  const seccomp_notif& notification_;
+  int root_;
+};
+
+// The path behind a descriptor, as its own mount namespace sees it.
+std::string PathOf(int fd);
+bool OnProc(int fd);
+
+}  // namespace cordon::spawn

@@ -1,0 +1,394 @@
+// Runs in: child, between clone and exec. Raw system calls only: the memory is
+// the supervisor's own (CLONE_VM), so nothing here allocates, locks or touches
+// libc state.
+#include "spawn/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/if.h>
+#include <linux/keyctl.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/stat.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "backend/init_protocol.h"
+#include "sys/raw.h"
+#include "sys/uapi.h"
+
+namespace cordon::spawn {
+namespace {
+
+using backend::ChildSpec;
+using backend::kStatusFd;
+using backend::Op;
+using backend::Report;
+using backend::ReportKind;
+using backend::Step;
+using raw::Arg;
+using raw::Syscall;
+
+// Where the descriptors that init does not keep are parked.
+constexpr int kListenerSocketFd = 5;
+constexpr int kInitProgramFd = 6;
+constexpr int kFirstFreeFd = 7;
+
+struct Child {
+  const ChildInput& input;
+  const ChildSpec& spec;
+  int slots[backend::kMaxSlots];
+};
+
+long OpenExact(const char* path, backend::Identity identity) noexcept {
+  uapi::OpenHow how{O_PATH | O_CLOEXEC, 0, uapi::kResolveNoSymlinks | uapi::kResolveNoMagiclinks};
+  long fd = Syscall(__NR_openat2, AT_FDCWD, Arg(path), Arg(&how), sizeof(how));
+  if (fd < 0 || identity == backend::Identity{}) return fd;
+  struct statx seen;
+  long result = Syscall(__NR_statx, fd, Arg(""), AT_EMPTY_PATH, STATX_INO, Arg(&seen));
+  if (result < 0) return result;
+  uint64_t device = (static_cast<uint64_t>(seen.stx_dev_major) << 32) | seen.stx_dev_minor;
+  // Something was put in the place of what the plan was made for.
+  if (device != identity.device || seen.stx_ino != identity.inode) return -ESTALE;
+  return fd;
+}
+
+long Close(long fd, long result) noexcept {
+  Syscall(__NR_close, fd);
+  return result;
+}
+
+long WriteFile(const Step& step) noexcept {
+  long fd = Syscall(__NR_openat, AT_FDCWD, Arg(step.path.c_str()), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return fd;
+  long written = Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
+  return Close(fd, written < 0 ? written : 0);
+}
+
+long OpenTree(const Step& step) noexcept {
+  long source = OpenExact(step.path.c_str(), step.identity);
+  if (source < 0) return source;
+  long tree = Syscall(__NR_open_tree, source, Arg(""),
+                      AT_EMPTY_PATH | AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec);
+  return Close(source, tree);
+}
+
+long Configure(long context, const char* key, const char* value) noexcept {
+  return Syscall(__NR_fsconfig, context, uapi::kFsconfigSetString, Arg(key), Arg(value), 0);
+}
+
+long Mount(long context, uint64_t attributes) noexcept {
+  long result = Syscall(__NR_fsconfig, context, uapi::kFsconfigCmdCreate, 0, 0, 0);
+  if (result == 0) {
+    result = Syscall(__NR_fsmount, context, uapi::kFsmountCloexec, static_cast<long>(attributes));
+  }
+  return Close(context, result);
+}
+
+long NewFileSystem(const char* type) noexcept {
+  return Syscall(__NR_fsopen, Arg(type), uapi::kFsopenCloexec);
+}
+
+long NewTmpfs(const Step& step) noexcept {
+  long context = NewFileSystem("tmpfs");
+  if (context < 0) return context;
+  long result = Configure(context, "mode", "0755");
+  if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
+  if (result < 0) return Close(context, result);
+  return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNodev);
+}
+
+long NewDevpts() noexcept {
+  long context = NewFileSystem("devpts");
+  if (context < 0) return context;
+  long result = Configure(context, "ptmxmode", "0666");
+  if (result == 0) result = Configure(context, "mode", "0620");
+  if (result < 0) return Close(context, result);
+  return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNoexec);
+}
+
+long NewPlain(const char* type) noexcept {
+  long context = NewFileSystem(type);
+  if (context < 0) return context;
+  return Mount(context,
+               uapi::kMountAttrNosuid | uapi::kMountAttrNodev | uapi::kMountAttrNoexec);
+}
+
+// In a container whose /sys is locked a new one cannot be had; what is there is
+// shown then, read-only.
+long NewSysfs(const Step& step) noexcept {
+  long tree = NewPlain("sysfs");
+  return tree == -EPERM ? OpenTree(step) : tree;
+}
+
+long SetAttributes(long tree, const char* path, uint64_t set, uint64_t clear,
+                   uint64_t propagation) noexcept {
+  uapi::MountAttr attributes{set, clear, propagation, 0};
+  long flags = AT_RECURSIVE | (path[0] == '\0' ? AT_EMPTY_PATH : 0);
+  return Syscall(__NR_mount_setattr, tree, Arg(path), flags, Arg(&attributes), sizeof(attributes));
+}
+
+long Stash(int tree, const Step& step) noexcept {
+  long target = OpenExact(step.path.c_str(), step.identity);
+  if (target < 0) return target;
+  return Close(target, Syscall(__NR_move_mount, tree, Arg(""), target, Arg(""),
+                               uapi::kMoveMountFEmptyPath | uapi::kMoveMountTEmptyPath));
+}
+
+long Attach(int tree, const Step& step) noexcept { return Close(tree, Stash(tree, step)); }
+
+// The new root is put over the old one's "/", made the root, and the old one
+// below it is let go of with everything mounted on it.
+long EnterRoot(long root) noexcept {
+  long result = Syscall(__NR_move_mount, root, Arg(""), AT_FDCWD, Arg("/"),
+                        uapi::kMoveMountFEmptyPath);
+  if (result < 0) return result;
+  result = Syscall(__NR_fchdir, root);
+  if (result == 0) result = Syscall(__NR_pivot_root, Arg("."), Arg("."));
+  if (result == 0) result = Syscall(__NR_umount2, Arg("."), uapi::kMntDetach);
+  if (result == 0) result = Syscall(__NR_chdir, Arg("/"));
+  return result;
+}
+
+long LoopbackUp() noexcept {
+  long socket = Syscall(__NR_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return socket;
+  ifreq request{};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  constexpr long kSetInterfaceFlags = 0x8914;
+  return Close(socket, Syscall(__NR_ioctl, socket, kSetInterfaceFlags, Arg(&request)));
+}
+
+long DropCapabilities() noexcept {
+  for (long capability = 0; capability < 64; ++capability) {
+    long result = Syscall(__NR_prctl, PR_CAPBSET_DROP, capability);
+    if (result == -EINVAL) break;  // past the last one that this kernel has
+    if (result < 0) return result;
+  }
+  long result = Syscall(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  if (result < 0) return result;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  result = Syscall(__NR_capset, Arg(&header), Arg(none));
+  if (result < 0) return result;
+  return Syscall(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+long ApplyLandlock(const backend::LandlockRules& landlock) noexcept {
+  uapi::LandlockRulesetAttr attributes{landlock.handled_fs, landlock.handled_net, landlock.scoped};
+  // An older kernel takes a shorter structure, and refuses a longer one only
+  // where the rest is not zero.
+  long ruleset = Syscall(__NR_landlock_create_ruleset, Arg(&attributes), sizeof(attributes), 0);
+  if (ruleset < 0) return ruleset;
+  for (const backend::LandlockRule& rule : landlock.rules) {
+    long fd = Syscall(__NR_openat, AT_FDCWD, Arg(rule.path.c_str()), O_PATH | O_CLOEXEC);
+    if (fd < 0) return Close(ruleset, fd);
+    uapi::LandlockPathBeneathAttr beneath{rule.access, static_cast<int32_t>(fd)};
+    long result =
+        Syscall(__NR_landlock_add_rule, ruleset, uapi::kLandlockRulePathBeneath, Arg(&beneath), 0);
+    Syscall(__NR_close, fd);
+    if (result < 0) return Close(ruleset, result);
+  }
+  return Close(ruleset, Syscall(__NR_landlock_restrict_self, ruleset, 0));
+}
+
+long SendFd(int socket, long fd) noexcept {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  *reinterpret_cast<int*>(CMSG_DATA(header)) = static_cast<int>(fd);
+  long sent = Syscall(__NR_sendmsg, socket, Arg(&message), 0);
+  return sent < 0 ? sent : 0;
+}
+
+// A pseudo-terminal of the sandbox's own devpts in place of the streams that
+// `step.value` has a bit for; its master goes to the supervisor.
+long MakeTerminal(const Step& step) noexcept {
+  long master = Syscall(__NR_openat, AT_FDCWD, Arg("/dev/pts/ptmx"), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (master < 0) return master;
+  int unlocked = 0;
+  long result = Syscall(__NR_ioctl, master, TIOCSPTLCK, Arg(&unlocked));
+  if (result < 0) return Close(master, result);
+  long terminal = Syscall(__NR_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return Close(master, terminal);
+  for (int stream = 0; stream < 3; ++stream) {
+    if ((step.value & (1u << stream)) == 0) continue;
+    result = Syscall(__NR_dup3, terminal, stream, 0);
+    if (result < 0) return Close(master, Close(terminal, result));
+  }
+  Syscall(__NR_close, terminal);
+  return Close(master, SendFd(kListenerSocketFd, master));
+}
+
+long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
+  sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
+  unsigned long flags =
+      uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
+  long listener = Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags),
+                          Arg(&program));
+  if (listener == -EINVAL) {  // WAIT_KILLABLE_RECV came with Linux 5.19
+    listener = Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+                       static_cast<long>(uapi::kSeccompFilterFlagNewListener), Arg(&program));
+  }
+  if (listener < 0) return listener;
+  return Close(listener, SendFd(kListenerSocketFd, listener));
+}
+
+long SetLimit(const Step& step) noexcept {
+  struct {
+    uint64_t soft, hard;
+  } limit{step.value2, step.value2}, current{};
+  // A limit only ever goes down: the caller may have a lower one already.
+  long result = Syscall(__NR_prlimit64, 0, static_cast<long>(step.value), 0, Arg(&current));
+  if (result < 0) return result;
+  if (current.hard < limit.hard) limit.soft = limit.hard = current.hard;
+  return Syscall(__NR_prlimit64, 0, static_cast<long>(step.value), Arg(&limit), 0);
+}
+
+long JoinSession() noexcept {
+  long result = Syscall(__NR_setsid);
+  // The first process of a pid namespace may lead its session already.
+  if (result < 0 && result != -EPERM) return result;
+  result = Syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+  return result == -ENOSYS || result >= 0 ? 0 : result;
+}
+
+long ExecInit(const ChildInput& input) noexcept {
+  return Syscall(__NR_execveat, kInitProgramFd, Arg(""), Arg(input.init_argv),
+                 Arg(input.environment), AT_EMPTY_PATH);
+}
+
+long Keep(Child& child, const Step& step, long fd) noexcept {
+  if (fd < 0) return fd;
+  child.slots[step.slot] = static_cast<int>(fd);
+  return 0;
+}
+
+long Run(Child& child, const Step& step) noexcept {
+  int* slots = child.slots;
+  switch (step.op) {
+    case Op::kWriteFile:
+      return WriteFile(step);
+    case Op::kJoinSession:
+      return JoinSession();
+    case Op::kOpenTree:
+      return Keep(child, step, OpenTree(step));
+    case Op::kCloneSlot:
+      return Keep(child, step,
+                  Syscall(__NR_open_tree, slots[step.from], Arg(step.path.c_str()),
+                          uapi::kOpenTreeClone | uapi::kOpenTreeCloexec |
+                              (step.path.empty() ? AT_EMPTY_PATH : 0)));
+    case Op::kTmpfs:
+      return Keep(child, step, NewTmpfs(step));
+    case Op::kProc:
+      return Keep(child, step, NewPlain("proc"));
+    case Op::kSysfs:
+      return Keep(child, step, NewSysfs(step));
+    case Op::kDevpts:
+      return Keep(child, step, NewDevpts());
+    case Op::kAttributes:
+      return SetAttributes(slots[step.slot], "", step.value, step.value2, 0);
+    case Op::kMakeDir:
+      return Syscall(__NR_mkdirat, slots[step.slot], Arg(step.path.c_str()),
+                     static_cast<long>(step.value));
+    case Op::kMakeFile: {
+      long fd = Syscall(__NR_openat, slots[step.slot], Arg(step.path.c_str()),
+                        O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, static_cast<long>(step.value));
+      return fd < 0 ? fd : Close(fd, 0);
+    }
+    case Op::kMakeLink:
+      return Syscall(__NR_symlinkat, Arg(step.data.c_str()), slots[step.slot],
+                     Arg(step.path.c_str()));
+    case Op::kSealRoot:
+      return SetAttributes(AT_FDCWD, "/", step.value, 0, uapi::kMsPrivate);
+    case Op::kEnterRoot:
+      return EnterRoot(slots[step.slot]);
+    case Op::kAttach:
+      return Attach(slots[step.slot], step);
+    case Op::kStash:
+      return Stash(slots[step.slot], step);
+    case Op::kTerminal:
+      return MakeTerminal(step);
+    case Op::kLoopback:
+      return LoopbackUp();
+    case Op::kLimit:
+      return SetLimit(step);
+    case Op::kUmask:
+      Syscall(__NR_umask, static_cast<long>(step.value));
+      return 0;
+    case Op::kChdir:
+      return Syscall(__NR_chdir, Arg(step.path.c_str()));
+    case Op::kForbidUserNamespaces:
+      return WriteFile(step);
+    case Op::kDropCapabilities:
+      return DropCapabilities();
+    case Op::kLandlock:
+      return ApplyLandlock(child.spec.landlock);
+    case Op::kSeccomp:
+      return ApplySeccomp(child.spec.seccomp);
+    case Op::kExecInit:
+      return ExecInit(child.input);
+  }
+  return -EINVAL;
+}
+
+// Puts the descriptors at their fixed numbers and closes all others. They are
+// first moved out of the way of each other.
+long PlaceFds(const ChildFds& fds) noexcept {
+  const int from[] = {fds.standard[0], fds.standard[1], fds.standard[2], fds.control,
+                      fds.status,      fds.listener,    fds.init};
+  long parked[kFirstFreeFd];
+  for (int i = 0; i < kFirstFreeFd; ++i) {
+    parked[i] = Syscall(__NR_fcntl, from[i], F_DUPFD_CLOEXEC, 2 * kFirstFreeFd);
+    if (parked[i] < 0) return parked[i];
+  }
+  for (int i = 0; i < kFirstFreeFd; ++i) {
+    bool kept_by_init = i <= kStatusFd;
+    long result = Syscall(__NR_dup3, parked[i], i, kept_by_init ? 0 : O_CLOEXEC);
+    if (result < 0) return result;
+  }
+  return Syscall(__NR_close_range, kFirstFreeFd, ~0u, 0);
+}
+
+int Fail(int status_fd, long error, size_t step) noexcept {
+  Report report{};
+  report.kind = ReportKind::kSetupFailed;
+  report.value = static_cast<int32_t>(-error);
+  report.detail = step;
+  Syscall(__NR_write, status_fd, Arg(&report), sizeof(report));
+  return 125;
+}
+
+}  // namespace
+
+int RunChild(void* child_input) noexcept {
+  const ChildInput& input = *static_cast<const ChildInput*>(child_input);
+  const ChildSpec& spec = *input.spec;
+  Child child{input, spec, {}};
+  // Ends the child with the supervisor until init watches the control pipe.
+  Syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  if (long result = PlaceFds(input.fds); result < 0) {
+    return Fail(input.fds.status, result, spec.steps.size());
+  }
+  for (size_t i = 0; i < spec.steps.size(); ++i) {
+    if (long result = Run(child, spec.steps[i]); result < 0) return Fail(kStatusFd, result, i);
+  }
+  return Fail(kStatusFd, -ENOEXEC, spec.steps.size());
+}
+
+}  // namespace cordon::spawn

@@ -1,0 +1,28 @@
+// Runs in: child, between clone and exec. Raw system calls only.
+#pragma once
+
+#include "backend/child_spec.h"
+
+namespace cordon::spawn {
+
+// The descriptors of the supervisor that the child takes with it.
+struct ChildFds {
+  int standard[3];
+  int control;   // becomes kControlFd
+  int status;    // becomes kStatusFd
+  int listener;  // socket over which the seccomp listener is sent
+  int init;      // the init program, executable
+};
+
+struct ChildInput {
+  const backend::ChildSpec* spec;
+  ChildFds fds;
+  const char* const* init_argv;
+  const char* const* environment;
+};
+
+// Runs the steps and becomes init. Returns (an exit status) only on failure,
+// after it has written a Report to the status pipe.
+int RunChild(void* child_input) noexcept;
+
+}  // namespace cordon::spawn

@@ -1,0 +1,242 @@
+// Runs in: pid 1 of the sandbox. A program of its own, without libc, embedded
+// in the library and started from a memfd. It starts the command, reaps
+// orphans, passes signals on, reports how the command ended, and ends with the
+// command or with the supervisor, whichever goes first; the kernel then kills
+// whatever is left in the pid namespace.
+//
+// It runs under the same Landlock domain and seccomp filter as the command and
+// is not dumpable, so the command can neither read nor trace it.
+
+#include "backend/init_protocol.h"
+#include "sys/raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <initializer_list>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+namespace cordon::spawn {
+namespace {
+
+using backend::kControlFd;
+using backend::kInitOptionControllingTerminal;
+using backend::kSignalEveryone;
+using backend::kStatusFd;
+using backend::Report;
+using backend::ReportKind;
+using raw::Arg;
+using raw::Syscall;
+
+constexpr int kSignals = 64;
+constexpr long kSigsetBytes = 8;
+
+struct Start {
+  const char* options;
+  const char* program;
+  char** argv;
+  char** envp;
+  int error;  // written by the vforked child when no exec succeeded
+};
+
+alignas(16) char child_stack[16384];
+
+bool Contains(const char* text, char wanted) {
+  for (; *text != '\0'; ++text) {
+    if (*text == wanted) return true;
+  }
+  return false;
+}
+
+const char* PathVariable(char** envp) {
+  for (; *envp != nullptr; ++envp) {
+    const char* entry = *envp;
+    if (entry[0] == 'P' && entry[1] == 'A' && entry[2] == 'T' && entry[3] == 'H' &&
+        entry[4] == '=') {
+      return entry + 5;
+    }
+  }
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+// As execvp does: the first entry of PATH that can be executed; EACCES is told
+// only if nothing later was found.
+int ExecSearch(Start& start) {
+  char candidate[4096];
+  int error = ENOENT;
+  size_t name_length = raw::Length(start.program);
+  const char* path = PathVariable(start.envp);
+  while (true) {
+    size_t length = 0;
+    while (path[length] != '\0' && path[length] != ':') ++length;
+    // An empty or relative entry would look into the working directory, which
+    // the sandboxed side writes: such entries are passed over.
+    if (length > 0 && path[0] == '/' && length + 1 + name_length + 1 <= sizeof(candidate)) {
+      size_t end = 0;
+      for (size_t i = 0; i < length; ++i) candidate[end++] = path[i];
+      candidate[end++] = '/';
+      for (size_t i = 0; i <= name_length; ++i) candidate[end++] = start.program[i];
+      long result = Syscall(__NR_execve, Arg(candidate), Arg(start.argv), Arg(start.envp));
+      if (result != -ENOENT && result != -ENOTDIR) error = static_cast<int>(-result);
+      if (result != -ENOENT && result != -ENOTDIR && result != -EACCES) return error;
+    }
+    if (path[length] == '\0') return error;
+    path += length + 1;
+  }
+}
+
+int RunCommand(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  Syscall(__NR_setsid);
+  if (Contains(start.options, kInitOptionControllingTerminal)) {
+    Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
+  }
+  uint64_t none = 0;
+  Syscall(__NR_rt_sigprocmask, SIG_SETMASK, Arg(&none), 0, kSigsetBytes);
+  if (Contains(start.program, '/')) {
+    start.error = static_cast<int>(
+        -Syscall(__NR_execve, Arg(start.program), Arg(start.argv), Arg(start.envp)));
+  } else {
+    start.error = ExecSearch(start);
+  }
+  return 127;
+}
+
+void Send(ReportKind kind, int value, const rusage* usage) {
+  Report report{};
+  report.kind = kind;
+  report.value = value;
+  if (usage != nullptr) {
+    report.user_us = static_cast<uint64_t>(usage->ru_utime.tv_sec) * 1000000 +
+                     static_cast<uint64_t>(usage->ru_utime.tv_usec);
+    report.system_us = static_cast<uint64_t>(usage->ru_stime.tv_sec) * 1000000 +
+                       static_cast<uint64_t>(usage->ru_stime.tv_usec);
+    report.max_rss_kb = static_cast<uint64_t>(usage->ru_maxrss);
+  }
+  Syscall(__NR_write, kStatusFd, Arg(&report), sizeof(report));
+}
+
+// Reaps what has ended; true when the command itself was among it.
+bool Reap(long command) {
+  while (true) {
+    int status = 0;
+    long pid = Syscall(__NR_wait4, -1, Arg(&status), WNOHANG, 0);
+    if (pid <= 0) return false;
+    if (pid != command) continue;
+    rusage usage{};
+    Syscall(__NR_getrusage, RUSAGE_CHILDREN, Arg(&usage));
+    Send(ReportKind::kEnded, status, &usage);
+    return true;
+  }
+}
+
+// False when the supervisor is gone.
+bool PassSignals(long command) {
+  uint8_t signals[16];
+  long count = Syscall(__NR_read, kControlFd, Arg(signals), sizeof(signals));
+  if (count <= 0) return count == -EINTR || count == -EAGAIN;
+  for (long i = 0; i < count; ++i) {
+    int number = signals[i] & ~kSignalEveryone;
+    long target = (signals[i] & kSignalEveryone) != 0 ? -1 : -command;
+    Syscall(__NR_kill, target, number);
+  }
+  return true;
+}
+
+void Scrub(char** argv, char** envp) {
+  // argv and environment are one block of strings at the top of the stack.
+  char* begin = argv[0];
+  char* end = begin;
+  for (char** list : {argv, envp}) {
+    for (; *list != nullptr; ++list) {
+      char* last = *list + raw::Length(*list);
+      if (last > end) end = last;
+    }
+  }
+  for (volatile char* byte = begin; byte < end; ++byte) *byte = '\0';
+}
+
+}  // namespace
+
+[[noreturn]] void Main(long* stack) {
+  long argc = stack[0];
+  char** argv = reinterpret_cast<char**>(stack + 1);
+  char** envp = argv + argc + 1;
+  Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
+  // That signal follows the thread that launched; the control pipe follows the
+  // supervisor as a whole.
+  Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
+  if (argc < 4) raw::ExitGroup(125);
+
+  uint64_t all = ~0ull;
+  Syscall(__NR_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, kSigsetBytes);
+  long signals = Syscall(__NR_signalfd4, -1, Arg(&all), kSigsetBytes, O_CLOEXEC | O_NONBLOCK);
+  Syscall(__NR_fcntl, kControlFd, F_SETFD, FD_CLOEXEC);
+  Syscall(__NR_fcntl, kStatusFd, F_SETFD, FD_CLOEXEC);
+
+  Start start{argv[1], argv[2], argv + 3, envp, 0};
+  // Not clone3: the filter answers ENOSYS to it, as it cannot see its flags.
+  long command = raw::CloneVfork(child_stack + sizeof(child_stack), RunCommand, &start);
+  if (signals < 0 || command < 0) {
+    Send(ReportKind::kExecFailed, static_cast<int>(-(signals < 0 ? signals : command)), nullptr);
+    raw::ExitGroup(125);
+  }
+  if (start.error != 0) {
+    Send(ReportKind::kExecFailed, start.error, nullptr);
+    raw::ExitGroup(125);
+  }
+  Send(ReportKind::kStarted, 0, nullptr);
+  for (long fd = 0; fd < 3; ++fd) Syscall(__NR_close, fd);
+  Scrub(argv, envp);
+
+  while (true) {
+    pollfd watched[2] = {{kControlFd, POLLIN, 0}, {static_cast<int>(signals), POLLIN, 0}};
+    Syscall(__NR_ppoll, Arg(watched), 2, 0, 0, kSigsetBytes);
+    if (watched[1].revents != 0) {
+      char discarded[128 * 4];
+      while (Syscall(__NR_read, signals, Arg(discarded), sizeof(discarded)) > 0) {
+      }
+      if (Reap(command)) raw::ExitGroup(0);
+    }
+    if (watched[0].revents != 0 && !PassSignals(command)) raw::ExitGroup(125);
+  }
+}
+
+}  // namespace cordon::spawn
+
+// The stack pointer at entry points at argc; a call would push over it.
+#if defined(__x86_64__)
+__asm__(
+    ".globl _start\n"
+    "_start:\n\t"
+    "xor %ebp, %ebp\n\t"
+    "mov %rsp, %rdi\n\t"
+    "and $-16, %rsp\n\t"
+    "call cordon_init_main\n\t"
+    "hlt\n");
+#else
+__asm__(
+    ".globl _start\n"
+    "_start:\n\t"
+    "mov x29, xzr\n\t"
+    "mov x30, xzr\n\t"
+    "mov x0, sp\n\t"
+    "bl cordon_init_main\n\t"
+    "brk #1\n");
+#endif
+
+extern "C" [[noreturn, gnu::used]] void cordon_init_main(long* stack) {
+  cordon::spawn::Main(stack);
+}
+
+// What the compiler may call even in freestanding code.
+extern "C" void* memset(void* target, int value, size_t size) {
+  volatile char* byte = static_cast<volatile char*>(target);
+  for (size_t i = 0; i < size; ++i) byte[i] = static_cast<char>(value);
+  return target;
+}

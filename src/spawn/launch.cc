@@ -1,0 +1,202 @@
+// Runs in: supervisor.
+#include "spawn/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "backend/init_protocol.h"
+#include "base/error.h"
+#include "spawn/child.h"
+#include "spawn/init_image.h"
+#include "sys/raw.h"
+#include "sys/uapi.h"
+
+namespace cordon::spawn {
+namespace {
+
+using backend::ChildSpec;
+using backend::Op;
+using backend::Report;
+using backend::ReportKind;
+
+constexpr size_t kStackSize = 64 * 1024;
+
+class Stack {
+ public:
+  Stack()
+      : base_(mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)) {}
+  ~Stack() {
+    if (valid()) munmap(base_, kStackSize);
+  }
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+  bool valid() const { return base_ != MAP_FAILED; }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(base_); }
+
+ private:
+  void* base_;
+};
+
+// No signal handler of the host process may run in the child, whose memory is
+// the host process's own.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+Result<sys::UniqueFd> InitProgram() {
+  sys::UniqueFd fd(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | uapi::kMfdExec));
+  if (!fd.valid() && errno == EINVAL) {  // MFD_EXEC came with Linux 6.3
+    fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  }
+  if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
+  if (write(fd.get(), kInitImage, sizeof(kInitImage)) != ssize_t{sizeof(kInitImage)} ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
+  }
+  return fd;
+}
+
+struct Pair {
+  sys::UniqueFd first;
+  sys::UniqueFd second;
+};
+
+Result<Pair> MakePipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return base::SystemError("pipe2", errno, Reason::kSetupFailed);
+  return Pair{sys::UniqueFd(fds[0]), sys::UniqueFd(fds[1])};
+}
+
+Result<Pair> MakeSocketPair() {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+    return base::SystemError("socketpair", errno, Reason::kSetupFailed);
+  }
+  return Pair{sys::UniqueFd(fds[0]), sys::UniqueFd(fds[1])};
+}
+
+sys::UniqueFd ReceiveFd(int socket) {
+  char byte;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t received;
+  do {
+    received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
+  cmsghdr* header = received > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return {};
+  return sys::UniqueFd(*reinterpret_cast<int*>(CMSG_DATA(header)));
+}
+
+std::vector<const char*> Pointers(const std::vector<std::string>& words) {
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+bool Has(const ChildSpec& spec, Op op) {
+  return std::ranges::any_of(spec.steps, [&](const backend::Step& step) { return step.op == op; });
+}
+
+Error SetupError(const ChildSpec& spec, const Report& report) {
+  std::string step = report.detail < spec.steps.size()
+                         ? backend::Describe(spec.steps[report.detail])
+                         : "place descriptors";
+  return base::SystemError("setting up the sandbox: " + step, report.value, Reason::kSetupFailed);
+}
+
+}  // namespace
+
+Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
+  CORDON_ASSIGN_OR_RETURN(sys::UniqueFd init, InitProgram());
+  CORDON_ASSIGN_OR_RETURN(Pair control, MakePipe());
+  CORDON_ASSIGN_OR_RETURN(Pair status, MakePipe());
+  CORDON_ASSIGN_OR_RETURN(Pair listener, MakeSocketPair());
+  std::vector<std::string> words = {"cordon-init", "-" + spec.init_options, spec.program};
+  words.insert(words.end(), spec.argv.begin(), spec.argv.end());
+  std::vector<const char*> argv = Pointers(words);
+  std::vector<const char*> environment = Pointers(spec.environment);
+  ChildInput input{&spec,
+                   {{streams.in, streams.out, streams.err},
+                    control.first.get(),
+                    status.second.get(),
+                    listener.second.get(),
+                    init.get()},
+                   argv.data(),
+                   environment.data()};
+  Stack stack;
+  if (!stack.valid()) return base::SystemError("mmap", errno, Reason::kSetupFailed);
+
+  int pidfd = -1;
+  raw::CloneArgs clone{};
+  clone.flags = spec.namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | uapi::kCloneClearSighand;
+  clone.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  clone.exit_signal = SIGCHLD;
+  clone.stack = stack.address();
+  clone.stack_size = kStackSize;
+  long pid;
+  {
+    SignalsBlocked blocked;
+    pid = raw::Clone3(clone, RunChild, &input);
+  }
+  if (pid < 0) {
+    int error = static_cast<int>(-pid);
+    Error failed = base::SystemError("clone3 with new namespaces", error, Reason::kUserNamespaces);
+    failed.hint = "`cordon doctor` tells what this host forbids and how to allow it";
+    return failed;
+  }
+  Launched launched;
+  launched.pid = static_cast<pid_t>(pid);
+  launched.pidfd.reset(pidfd);
+  launched.control = std::move(control.second);
+  launched.status = std::move(status.first);
+  control.first.reset();
+  status.second.reset();
+  listener.second.reset();
+  bool complete = true;
+  for (auto [op, fd] : {std::pair(Op::kTerminal, &launched.terminal),
+                        std::pair(Op::kSeccomp, &launched.listener)}) {
+    if (!complete || !Has(spec, op)) continue;
+    *fd = ReceiveFd(listener.first.get());
+    complete = fd->valid();
+  }
+  if (complete) return launched;
+  // The child ended before it got that far: its report says where.
+  Report report{};
+  ssize_t got = read(launched.status.get(), &report, sizeof(report));
+  waitpid(launched.pid, nullptr, 0);
+  if (got == ssize_t{sizeof(report)} && report.kind == ReportKind::kSetupFailed) {
+    return SetupError(spec, report);
+  }
+  return base::SystemError("setting up the sandbox", ECHILD, Reason::kSetupFailed);
+}
+
+}  // namespace cordon::spawn

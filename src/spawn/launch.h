@@ -1,0 +1,32 @@
+// Runs in: supervisor. From a frozen ChildSpec to a running sandbox.
+#pragma once
+
+#include <sys/types.h>
+
+#include "backend/child_spec.h"
+#include "cordon/result.h"
+#include "sys/fd.h"
+
+namespace cordon::spawn {
+
+// The supervisor's ends. Closing `control` ends the sandbox.
+struct Launched {
+  pid_t pid = -1;
+  sys::UniqueFd pidfd;     // of init
+  sys::UniqueFd control;   // signals go in here
+  sys::UniqueFd status;    // Reports come out here
+  sys::UniqueFd terminal;  // master of the sandbox's terminal, if the spec has one
+  sys::UniqueFd listener;  // seccomp notifications; invalid if the spec has no filter
+};
+
+struct Streams {
+  int in = 0;
+  int out = 1;
+  int err = 2;
+};
+
+// Returns once init runs; the command itself may still fail to start, which the
+// status pipe tells. A step that failed is an error that names it.
+Result<Launched> Launch(const backend::ChildSpec& spec, const Streams& streams);
+
+}  // namespace cordon::spawn

@@ -1,0 +1,327 @@
+// Runs in: supervisor, broker thread.
+#include "spawn/name_maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+#include "guard/path.h"
+#include "plan/rules.h"
+#include "sys/uapi.h"
+
+namespace cordon::spawn {
+namespace {
+
+constexpr int kMaxLinks = 40;
+constexpr mode_t kSetIdBits = S_ISUID | S_ISGID;
+
+std::unexpected<int> Fail(int error) { return std::unexpected(error); }
+
+Answer<void> Done(long result) {
+  if (result < 0) return Fail(errno);
+  return {};
+}
+
+// Opens without ever blocking, then takes O_NONBLOCK off again if it was not
+// asked for.
+Answer<sys::UniqueFd> OpenNow(int directory, const char* name, int flags, mode_t mode) {
+  int fd = openat(directory, name, flags | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | O_NONBLOCK, mode);
+  if (fd < 0) return Fail(errno);
+  sys::UniqueFd opened(fd);
+  if ((flags & O_NONBLOCK) == 0) {
+    int status = fcntl(fd, F_GETFL);
+    if (status < 0 || fcntl(fd, F_SETFL, status & ~O_NONBLOCK) < 0) return Fail(EIO);
+  }
+  return opened;
+}
+
+bool Reads(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
+bool Writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+// Files of a process's own directory in /proc whose writing is judged by who
+// writes, not by who opened. No other file there is opened for the caller: the
+// supervisor owns its user namespace and would lend it that power.
+constexpr std::array<std::string_view, 5> kOwnProcFiles = {
+    "comm", "oom_score_adj", "oom_adj", "coredump_filter", "timerslack_ns"};
+
+}  // namespace
+
+void ViolationLog::Add(Reason reason, const char* operation, const std::string& subject,
+                       const std::string& rule) {
+  constexpr size_t kMost = 256;
+  auto key = std::pair(std::string(operation), subject);
+  if (auto found = seen_.find(key); found != seen_.end()) {
+    ++found->second.count;
+  } else if (seen_.size() < kMost) {
+    seen_[key] = {reason, operation, base::Printable(subject), rule, 1};
+  }
+}
+
+std::vector<Violation> ViolationLog::Take() {
+  std::vector<Violation> violations;
+  for (auto& [key, violation] : seen_) violations.push_back(std::move(violation));
+  seen_.clear();
+  return violations;
+}
+
+bool NameMaker::Writable(const std::string& path) const {
+  if (guard::IsInside(path, "/dev/shm")) return true;
+  const plan::Region* region = plan::RegionOf(fs_.regions, path);
+  return region != nullptr && region->rights == plan::Rights::kReadWrite;
+}
+
+Answer<void> NameMaker::Permit(const Place& place, const char* operation,
+                               plan::Creation creation) {
+  if (const plan::ProtectedName* name = plan::ViolatedName(fs_.names, place.path, creation)) {
+    bool floor = name->kind == plan::RuleKind::kFloor;
+    violations_.Add(floor ? Reason::kFloorName : Reason::kDeniedNewName, operation, place.path,
+                    std::string(floor ? "floor" : "fs.deny_new") + " " + name->origin.ToString());
+    return Fail(EPERM);
+  }
+  if (!Writable(place.path)) return Fail(EROFS);
+  return {};
+}
+
+Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
+                                      sys::UniqueFd& blocking) {
+  int flags = request.flags;
+  if ((flags & O_DIRECTORY) != 0) return Fail(EINVAL);  // also O_TMPFILE with O_CREAT
+  if ((flags & O_PATH) != 0) flags &= O_PATH | O_NOFOLLOW;
+  if ((request.mode & kSetIdBits) != 0) {
+    violations_.Add(Reason::kSetuidMode, "create", request.path, "floor built in");
+    return Fail(EPERM);
+  }
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    Answer<Place> place = caller.Locate(request.directory, request.path);
+    if (!place) return Fail(place.error() == EEXIST ? EISDIR : place.error());
+    if (place->trailing_slash) return Fail(EISDIR);
+    if (OnProc(place->parent.get())) return OpenOnProc(caller, *place, flags, blocking);
+    struct stat status;
+    bool exists = fstatat(place->parent.get(), place->name.c_str(), &status,
+                          AT_SYMLINK_NOFOLLOW) == 0;
+    if (!exists && errno != ENOENT) return Fail(errno);
+    if (exists && S_ISLNK(status.st_mode)) {
+      if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return Fail(EEXIST);
+      if ((flags & O_NOFOLLOW) != 0) return Fail(ELOOP);
+      char target[PATH_MAX];
+      ssize_t length =
+          readlinkat(place->parent.get(), place->name.c_str(), target, sizeof(target));
+      if (length <= 0) continue;  // replaced meanwhile
+      std::string_view text(target, static_cast<size_t>(length));
+      request.path = guard::JoinPath(guard::Parent(place->path), text);
+      continue;
+    }
+    if (exists) {
+      if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return Fail(EEXIST);
+      // Its read-only mount is gone if the host replaced the file meanwhile.
+      const plan::ProtectedName* name =
+          Writes(flags) ? plan::ViolatedName(fs_.names, place->path, plan::Creation::kEmpty)
+                        : nullptr;
+      if (name != nullptr && name->kind == plan::RuleKind::kFloor) return Fail(EROFS);
+      Answer<sys::UniqueFd> opened = OpenExisting(caller, *place, flags, status.st_mode & S_IFMT,
+                                                  status.st_rdev, blocking);
+      if (!opened && (opened.error() == ENOENT || opened.error() == ELOOP)) continue;
+      return opened;
+    }
+    if ((flags & O_CREAT) == 0) return Fail(ENOENT);
+    if (Answer<void> permit = Permit(*place, "create", plan::Creation::kEmpty); !permit) {
+      return Fail(permit.error());
+    }
+    // Exclusive, so that what is opened is what was just made.
+    Answer<sys::UniqueFd> made =
+        OpenNow(place->parent.get(), place->name.c_str(), flags | O_EXCL, request.mode & 07777);
+    if (!made && made.error() == EEXIST) continue;
+    if (made && place->name == ".git") new_repositories.push_back(place->path);
+    return made;
+  }
+  return Fail(ELOOP);
+}
+
+Answer<sys::UniqueFd> NameMaker::OpenExisting(const Caller& caller, const Place& place, int flags,
+                                              mode_t type, dev_t device,
+                                              sys::UniqueFd& blocking) {
+  flags &= ~(O_CREAT | O_EXCL);
+  if (type == S_IFDIR && (flags & O_PATH) == 0) return Fail(EISDIR);
+  if (type == S_IFSOCK && (flags & O_PATH) == 0) return Fail(ENXIO);
+  // /dev/tty is the opener's own terminal: not the supervisor's.
+  if (type == S_IFCHR && major(device) == 5 && minor(device) == 0) {
+    return OpenTerminal(caller, flags);
+  }
+  if (type == S_IFIFO && (flags & (O_NONBLOCK | O_PATH)) == 0) {
+    int fd = openat(place.parent.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return Fail(errno);
+    blocking.reset(fd);
+    return Fail(EINPROGRESS);
+  }
+  Answer<sys::UniqueFd> opened = OpenNow(place.parent.get(), place.name.c_str(), flags, 0);
+  if (!opened) return opened;
+  struct stat status;
+  // Another kind of file than was judged: look again.
+  if (fstat(opened->get(), &status) != 0 || (status.st_mode & S_IFMT) != type ||
+      status.st_rdev != device) {
+    return Fail(ENOENT);
+  }
+  return opened;
+}
+
+Answer<sys::UniqueFd> NameMaker::OpenTerminal(const Caller& caller, int flags) {
+  unsigned terminal = caller.ControllingTerminal();
+  // The kernel packs a device number as minor[31:20], major[15:8], minor[7:0].
+  unsigned major_number = (terminal >> 8) & 0xff;
+  unsigned minor_number = (terminal & 0xff) | ((terminal >> 12) & 0xfff00);
+  constexpr unsigned kFirstPtsMajor = 136, kLastPtsMajor = 143;
+  if (major_number < kFirstPtsMajor || major_number > kLastPtsMajor) return Fail(ENXIO);
+  unsigned number = minor_number + (major_number - kFirstPtsMajor) * 256;
+  Answer<Place> place = caller.Locate(AT_FDCWD, "/dev/pts/" + std::to_string(number));
+  if (!place) return Fail(ENXIO);
+  return OpenNow(place->parent.get(), place->name.c_str(), flags, 0);
+}
+
+// Nothing is ever created in /proc. What a program means there is a descriptor
+// of its own (/dev/stdout), or a knob of its own process.
+Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& place, int flags,
+                                            sys::UniqueFd& blocking) {
+  flags &= ~(O_CREAT | O_EXCL);
+  std::string own = "/proc/" + std::to_string(caller.InnerPid());
+  std::string directory(guard::Parent(place.path));
+  if (directory == own && std::ranges::find(kOwnProcFiles, place.name) != kOwnProcFiles.end()) {
+    return OpenNow(place.parent.get(), place.name.c_str(), flags, 0);
+  }
+  if (directory != own + "/fd") return Fail(EACCES);
+  Answer<sys::UniqueFd> held = caller.Duplicate(atoi(place.name.c_str()));
+  if (!held) return Fail(ENOENT);
+  struct stat status;
+  if (fstat(held->get(), &status) != 0) return Fail(EBADF);
+  if (S_ISSOCK(status.st_mode)) return Fail(ENXIO);
+  // A file that the caller can reach by its name is opened anew, as the kernel
+  // would; otherwise it gets what it has, with no more rights than it has.
+  std::string path = PathOf(held->get());
+  if (path.starts_with('/') && !guard::IsInside(path, "/proc")) {
+    Answer<sys::UniqueFd> found = caller.Find(AT_FDCWD, path);
+    struct stat seen;
+    if (found && fstat(found->get(), &seen) == 0 && seen.st_dev == status.st_dev &&
+        seen.st_ino == status.st_ino) {
+      return Open(caller, {AT_FDCWD, path, flags, 0}, blocking);
+    }
+  }
+  int has = fcntl(held->get(), F_GETFL);
+  if (has < 0 || (Reads(flags) && !Reads(has)) || (Writes(flags) && !Writes(has))) {
+    return Fail(EACCES);
+  }
+  if ((flags & O_TRUNC) != 0 && S_ISREG(status.st_mode) && ftruncate(held->get(), 0) != 0) {
+    return Fail(errno);
+  }
+  return held;
+}
+
+Answer<void> NameMaker::MakeDirectory(const Caller& caller, int directory, const std::string& path,
+                                      mode_t mode) {
+  Answer<Place> place = caller.Locate(directory, path);
+  if (!place) return Fail(place.error());
+  struct stat status;
+  if (fstatat(place->parent.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return Fail(EEXIST);
+  }
+  if (Answer<void> permit = Permit(*place, "create", plan::Creation::kEmpty); !permit) {
+    return permit;
+  }
+  Answer<void> made = Done(mkdirat(place->parent.get(), place->name.c_str(), mode & 01777));
+  if (made && place->name == ".git") new_repositories.push_back(place->path);
+  return made;
+}
+
+Answer<void> NameMaker::MakeNode(const Caller& caller, int directory, const std::string& path,
+                                 mode_t mode) {
+  mode_t type = mode & S_IFMT;
+  if (type == 0) type = S_IFREG;
+  bool device = type != S_IFREG && type != S_IFIFO && type != S_IFSOCK;
+  if (device || (mode & kSetIdBits) != 0) return Fail(EPERM);
+  Answer<Place> place = caller.Locate(directory, path);
+  if (!place) return Fail(place.error());
+  if (place->trailing_slash) return Fail(ENOENT);
+  if (Answer<void> permit = Permit(*place, "create", plan::Creation::kEmpty); !permit) {
+    return permit;
+  }
+  return Done(mknodat(place->parent.get(), place->name.c_str(), type | (mode & 0777), 0));
+}
+
+Answer<void> NameMaker::MakeSymlink(const Caller& caller, const std::string& target, int directory,
+                                    const std::string& path) {
+  if (target.empty()) return Fail(ENOENT);
+  Answer<Place> place = caller.Locate(directory, path);
+  if (!place) return Fail(place.error());
+  if (place->trailing_slash) return Fail(ENOENT);
+  if (Answer<void> permit = Permit(*place, "create", plan::Creation::kWithContent); !permit) {
+    return permit;
+  }
+  return Done(symlinkat(target.c_str(), place->parent.get(), place->name.c_str()));
+}
+
+Answer<void> NameMaker::Link(const Caller& caller, int from_directory, const std::string& from,
+                             int to_directory, const std::string& to, int flags) {
+  if ((flags & ~(AT_EMPTY_PATH | AT_SYMLINK_FOLLOW)) != 0) return Fail(EINVAL);
+  Answer<Place> target = caller.Locate(to_directory, to);
+  if (!target) return Fail(target.error());
+  if (target->trailing_slash) return Fail(ENOENT);
+  if (Answer<void> permit = Permit(*target, "link", plan::Creation::kWithContent); !permit) {
+    return permit;
+  }
+  int held = -1;  // a descriptor of the caller, as for a file made with O_TMPFILE
+  if (from.empty() && (flags & AT_EMPTY_PATH) != 0) {
+    held = from_directory;
+  } else {
+    Answer<Place> source = caller.Locate(from_directory, from);
+    if (!source) return Fail(source.error());
+    std::string own = "/proc/" + std::to_string(caller.InnerPid()) + "/fd";
+    if (!OnProc(source->parent.get())) {
+      if ((flags & AT_SYMLINK_FOLLOW) != 0) {
+        Answer<sys::UniqueFd> found = caller.Find(from_directory, from);
+        if (!found) return Fail(found.error());
+        source = caller.Locate(AT_FDCWD, PathOf(found->get()));
+        if (!source) return Fail(source.error());
+      }
+      return Done(linkat(source->parent.get(), source->name.c_str(), target->parent.get(),
+                         target->name.c_str(), 0));
+    }
+    if ((flags & AT_SYMLINK_FOLLOW) == 0 || guard::Parent(source->path) != own) {
+      return Fail(EXDEV);
+    }
+    held = atoi(source->name.c_str());
+  }
+  Answer<sys::UniqueFd> file = caller.Duplicate(held);
+  if (!file) return Fail(file.error());
+  char path[32];
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", file->get());
+  return Done(linkat(AT_FDCWD, path, target->parent.get(), target->name.c_str(),
+                     AT_SYMLINK_FOLLOW));
+}
+
+Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const std::string& from,
+                               int to_directory, const std::string& to, unsigned flags) {
+  Answer<Place> source = caller.Locate(from_directory, from);
+  if (!source) return Fail(source.error() == EEXIST ? EBUSY : source.error());
+  Answer<Place> target = caller.Locate(to_directory, to);
+  if (!target) return Fail(target.error() == EEXIST ? EBUSY : target.error());
+  constexpr unsigned kExchange = 2;
+  plan::Creation back =
+      (flags & kExchange) != 0 ? plan::Creation::kWithContent : plan::Creation::kEmpty;
+  if (Answer<void> permit = Permit(*source, "rename", back); !permit) return permit;
+  if (Answer<void> permit = Permit(*target, "rename", plan::Creation::kWithContent); !permit) {
+    return permit;
+  }
+  std::string from_name = source->name + (source->trailing_slash ? "/" : "");
+  std::string to_name = target->name + (target->trailing_slash ? "/" : "");
+  return Done(syscall(SYS_renameat2, source->parent.get(), from_name.c_str(),
+                      target->parent.get(), to_name.c_str(), flags));
+}
+
+}  // namespace cordon::spawn

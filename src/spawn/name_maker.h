@@ -1,0 +1,67 @@
+// Runs in: supervisor, broker thread. Creates names on a caller's behalf, if
+// the plan lets them come into being.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cordon/outcome.h"
+#include "plan/plan.h"
+#include "spawn/caller.h"
+
+namespace cordon::spawn {
+
+// Denials, each subject once.
+class ViolationLog {
+ public:
+  void Add(Reason reason, const char* operation, const std::string& subject,
+           const std::string& rule);
+  std::vector<Violation> Take();
+
+ private:
+  std::map<std::pair<std::string, std::string>, Violation> seen_;
+};
+
+class NameMaker {
+ public:
+  NameMaker(const plan::FsPlan& fs, ViolationLog& violations) : fs_(fs), violations_(violations) {}
+
+  struct OpenRequest {
+    int directory;
+    std::string path;
+    int flags;
+    mode_t mode;
+  };
+  // The opened file. A FIFO is answered with EINPROGRESS and left in `blocking`
+  // for another thread to open, as that may wait for its other end.
+  Answer<sys::UniqueFd> Open(const Caller& caller, OpenRequest request, sys::UniqueFd& blocking);
+  Answer<void> MakeDirectory(const Caller& caller, int directory, const std::string& path,
+                             mode_t mode);
+  Answer<void> MakeNode(const Caller& caller, int directory, const std::string& path, mode_t mode);
+  Answer<void> MakeSymlink(const Caller& caller, const std::string& target, int directory,
+                           const std::string& path);
+  Answer<void> Link(const Caller& caller, int from_directory, const std::string& from,
+                    int to_directory, const std::string& to, int flags);
+  Answer<void> Rename(const Caller& caller, int from_directory, const std::string& from,
+                      int to_directory, const std::string& to, unsigned flags);
+
+  // For bind(): EPERM or EACCES if `place` may not come into being.
+  Answer<void> Permit(const Place& place, const char* operation, plan::Creation creation);
+
+  std::vector<std::string> new_repositories;
+
+ private:
+  Answer<sys::UniqueFd> OpenExisting(const Caller& caller, const Place& place, int flags,
+                                     mode_t type, dev_t device, sys::UniqueFd& blocking);
+  Answer<sys::UniqueFd> OpenOnProc(const Caller& caller, const Place& place, int flags,
+                                   sys::UniqueFd& blocking);
+  Answer<sys::UniqueFd> OpenTerminal(const Caller& caller, int flags);
+  bool Writable(const std::string& path) const;
+
+  const plan::FsPlan& fs_;
+  ViolationLog& violations_;
+};
+
+}  // namespace cordon::spawn

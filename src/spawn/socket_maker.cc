@@ -1,0 +1,182 @@
+// Runs in: supervisor, broker thread.
+#include "spawn/socket_maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "guard/path.h"
+#include "plan/rules.h"
+
+namespace cordon::spawn {
+namespace {
+
+constexpr size_t kPathOffset = offsetof(sockaddr_un, sun_path);
+constexpr size_t kMaxAddress = sizeof(sockaddr_storage);
+constexpr in_port_t kFirstUnprivilegedPort = 1024;
+
+std::unexpected<int> Fail(int error) { return std::unexpected(error); }
+
+struct Address {
+  std::string bytes;
+  sa_family_t family() const {
+    sa_family_t family = AF_UNSPEC;
+    if (bytes.size() >= sizeof(family)) memcpy(&family, bytes.data(), sizeof(family));
+    return family;
+  }
+  bool abstract() const { return bytes.size() > kPathOffset && bytes[kPathOffset] == '\0'; }
+  bool unnamed() const { return bytes.size() <= kPathOffset; }
+  std::string path() const { return bytes.c_str() + kPathOffset; }
+  in_port_t port() const {
+    sockaddr_in address{};  // the port is in the same place for IPv6
+    memcpy(&address, bytes.data(), std::min(bytes.size(), sizeof(address)));
+    return ntohs(address.sin_port);
+  }
+};
+
+Answer<Address> ReadAddress(const Caller& caller) {
+  uint64_t size = caller.argument(2);
+  if (size > kMaxAddress) return Fail(EINVAL);
+  if (size == 0) return Address{};
+  Answer<std::string> bytes = caller.ReadBytes(caller.argument(1), size);
+  if (!bytes) return Fail(bytes.error());
+  return Address{std::move(*bytes)};
+}
+
+int DomainOf(int socket) {
+  int domain = 0;
+  socklen_t size = sizeof(domain);
+  return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 ? domain : -1;
+}
+
+const sockaddr* Raw(const std::string& bytes) {
+  return reinterpret_cast<const sockaddr*>(bytes.data());
+}
+
+}  // namespace
+
+Answer<SocketMaker::SocketKey> SocketMaker::KeyOf(int fd) {
+  struct statx status;
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME | STATX_CTIME, &status) != 0) {
+    return Fail(errno);
+  }
+  bool born = (status.stx_mask & STATX_BTIME) != 0;
+  return SocketKey{(static_cast<uint64_t>(status.stx_dev_major) << 32) | status.stx_dev_minor,
+                   status.stx_ino, born ? status.stx_btime.tv_sec : 0,
+                   born ? status.stx_btime.tv_nsec : 0};
+}
+
+bool SocketMaker::MadeInside(int fd, const std::string& path) const {
+  // Nothing of the host's is in a directory of the sandbox's own.
+  if (guard::IsInside(path, "/dev/shm")) return true;
+  const plan::Region* region = plan::RegionOf(plan_.fs.regions, path);
+  if (region != nullptr && region->source == plan::RegionSource::kPrivate) return true;
+  Answer<SocketKey> key = KeyOf(fd);
+  return key && made_.contains(*key);
+}
+
+Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::string& path) {
+  Answer<Place> place = caller.Locate(AT_FDCWD, path);
+  if (!place) return Fail(place.error() == EEXIST ? EADDRINUSE : place.error());
+  struct stat status;
+  if (fstatat(place->parent.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return Fail(EADDRINUSE);
+  }
+  if (Answer<void> permit = names_.Permit(*place, "bind", plan::Creation::kEmpty); !permit) {
+    return permit;
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (place->name.size() >= sizeof(address.sun_path)) return Fail(ENAMETOOLONG);
+  memcpy(address.sun_path, place->name.c_str(), place->name.size() + 1);
+  // The thread has a working directory of its own (unshared CLONE_FS).
+  if (fchdir(place->parent.get()) != 0) return Fail(errno);
+  int result = bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  int error = errno;
+  if (chdir("/") != 0) return Fail(errno);
+  if (result != 0) return Fail(error);
+  sys::UniqueFd made(
+      openat(place->parent.get(), place->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (Answer<SocketKey> key = KeyOf(made.get()); made.valid() && key) made_.insert(*key);
+  return {};
+}
+
+Answer<void> SocketMaker::Bind(const Caller& caller) {
+  Answer<Address> address = ReadAddress(caller);
+  if (!address) return Fail(address.error());
+  Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
+  if (!socket) return Fail(socket.error());
+  if (!caller.Waiting()) return Fail(EINTR);
+  int domain = DomainOf(socket->get());
+  if (domain < 0) return Fail(ENOTSOCK);
+  if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
+      !address->unnamed()) {
+    return BindPath(caller, socket->get(), address->path());
+  }
+  // The supervisor owns the network namespace and would lend that power.
+  if (domain == AF_INET || domain == AF_INET6) {
+    in_port_t port = address->port();
+    if (port != 0 && port < kFirstUnprivilegedPort) return Fail(EACCES);
+  }
+  if (bind(socket->get(), Raw(address->bytes), static_cast<socklen_t>(address->bytes.size())) !=
+      0) {
+    return Fail(errno);
+  }
+  return {};
+}
+
+Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
+  Answer<Address> address = ReadAddress(caller);
+  if (!address) return Fail(address.error());
+  Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
+  if (!socket) return Fail(socket.error());
+  if (!caller.Waiting()) return Fail(EINTR);
+  int domain = DomainOf(socket->get());
+  if (domain < 0) return Fail(ENOTSOCK);
+  const Address& target = *address;
+  PendingConnect pending{std::move(*socket), {}, target.bytes};
+  if (domain != AF_UNIX || target.family() != AF_UNIX) return pending;
+  if (target.unnamed()) return Fail(EINVAL);
+  if (target.abstract()) {
+    // In a network namespace of its own the sandbox meets only its own names.
+    if (plan_.net != NetMode::kOpen) return pending;
+    violations_.Add(Reason::kUnixSocket, "connect", "@" + target.bytes.substr(kPathOffset + 1),
+                    "net.unix_sockets");
+    return Fail(EPERM);
+  }
+  Answer<sys::UniqueFd> found = caller.Find(AT_FDCWD, target.path());
+  if (!found) return Fail(found.error());
+  struct stat status;
+  if (fstat(found->get(), &status) != 0) return Fail(errno);
+  if (!S_ISSOCK(status.st_mode)) return Fail(ECONNREFUSED);
+  std::string path = PathOf(found->get());
+  if (!MadeInside(found->get(), path)) {
+    violations_.Add(Reason::kUnixSocket, "connect", path, "net.unix_sockets");
+    return Fail(EACCES);
+  }
+  pending.target = std::move(*found);
+  return pending;
+}
+
+int CompleteConnect(const PendingConnect& pending) {
+  int result;
+  if (pending.target.valid()) {
+    // Through the descriptor: the inode that was judged, whatever its name is now.
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", pending.target.get());
+    result = connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  } else {
+    result = connect(pending.socket.get(), Raw(pending.address),
+                     static_cast<socklen_t>(pending.address.size()));
+  }
+  return result == 0 ? 0 : errno;
+}
+
+}  // namespace cordon::spawn

@@ -1,0 +1,48 @@
+// Runs in: supervisor, broker thread. bind() and connect() on a caller's
+// behalf: sockets made inside can be reached, the host's cannot.
+#pragma once
+
+#include <stdint.h>
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "plan/plan.h"
+#include "spawn/caller.h"
+#include "spawn/name_maker.h"
+
+namespace cordon::spawn {
+
+// A connect() that may have to wait, for another thread to do.
+struct PendingConnect {
+  sys::UniqueFd socket;
+  sys::UniqueFd target;  // O_PATH of a unix socket; invalid: connect to `address`
+  std::string address;   // struct sockaddr
+};
+
+class SocketMaker {
+ public:
+  SocketMaker(const plan::Plan& plan, NameMaker& names, ViolationLog& violations)
+      : plan_(plan), names_(names), violations_(violations) {}
+
+  Answer<void> Bind(const Caller& caller);
+  Answer<PendingConnect> Connect(const Caller& caller);
+
+ private:
+  // Device, inode and birth time: an inode number alone can be used again.
+  using SocketKey = std::tuple<uint64_t, uint64_t, int64_t, uint32_t>;
+  static Answer<SocketKey> KeyOf(int fd);
+  bool MadeInside(int fd, const std::string& path) const;
+  Answer<void> BindPath(const Caller& caller, int socket, const std::string& path);
+
+  const plan::Plan& plan_;
+  NameMaker& names_;
+  ViolationLog& violations_;
+  std::set<SocketKey> made_;
+};
+
+// Runs in the thread that may wait.
+int CompleteConnect(const PendingConnect& pending);
+
+}  // namespace cordon::spawn

@@ -1,0 +1,304 @@
+// Runs in: supervisor.
+#include "spawn/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "backend/init_protocol.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "spawn/broker.h"
+#include "spawn/streams.h"
+#include "spawn/terminal.h"
+#include "spawn/tree_watch.h"
+
+namespace cordon::spawn {
+namespace {
+
+using backend::Report;
+using backend::ReportKind;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Between "please end" and "end".
+constexpr milliseconds kGrace{2000};
+constexpr milliseconds kWatchInterval{20};
+constexpr uint64_t kCaptureLimit = 1 << 20;
+
+class Run {
+ public:
+  Run(const plan::Plan& plan, const backend::ChildSpec& spec, const SuperviseOptions& options)
+      : plan_(plan), spec_(spec), options_(options), began_(Clock::now()) {}
+
+  Result<Outcome> Go() {
+    CORDON_TRY(Start());
+    Loop();
+    return Conclude();
+  }
+
+ private:
+  Status Start() {
+    Streams streams = options_.streams;
+    sys::UniqueFd out, err;
+    if (options_.output != OutputMode::kPass) {
+      CORDON_TRY(MakeOutput(out_, out, options_.streams.out));
+      CORDON_TRY(MakeOutput(err_, err, options_.streams.err));
+      streams.out = out.get();
+      streams.err = err.get();
+    }
+    CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
+    if (launched_.listener.valid()) {
+      Result<std::unique_ptr<Broker>> broker =
+          Broker::Start(std::move(launched_.listener), launched_.pid, plan_);
+      if (!broker) {
+        Kill();
+        Reap();
+        return std::move(broker).error();
+      }
+      broker_ = std::move(*broker);
+    }
+    if (launched_.terminal.valid()) MakeTerminal();
+    watch_.emplace(launched_.pid, plan_.limits);
+    if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
+    return {};
+  }
+
+  Status MakeOutput(std::optional<OutputStream>& stream, sys::UniqueFd& write_end, int target) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) return base::SystemError("pipe2", errno, Reason::kSetupFailed);
+    write_end.reset(fds[1]);
+    bool capture = options_.output == OutputMode::kCapture;
+    std::optional<uint64_t> limit = plan_.limits.output;
+    if (capture && !limit) limit = kCaptureLimit;
+    stream.emplace(sys::UniqueFd(fds[0]), capture ? -1 : target, limit);
+    return {};
+  }
+
+  void MakeTerminal() {
+    auto end = [&](int stream, int fd) {
+      return (plan_.terminal_streams & (1u << stream)) != 0 ? fd : -1;
+    };
+    int output = end(1, options_.streams.out);
+    if (output < 0) output = end(2, options_.streams.err);
+    std::function<void(int)> signal;
+    if (plan_.terminal == plan::Terminal::kStreams) {
+      signal = [this](int number) { Signal(static_cast<uint8_t>(number)); };
+    }
+    terminal_.emplace(std::move(launched_.terminal), end(0, options_.streams.in), output, signal);
+  }
+
+  void Signal(uint8_t code) {
+    static_cast<void>(!write(launched_.control.get(), &code, sizeof(code)));
+  }
+
+  void Kill() { syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0); }
+
+  void Reap() {
+    while (waitpid(launched_.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  // Asks the whole tree to end, and makes it a little later.
+  void End(OutcomeKind kind, Reason reason) {
+    if (ending_) return;
+    ending_ = std::pair(kind, reason);
+    Signal(SIGTERM | backend::kSignalEveryone);
+    kill_at_ = Clock::now() + kGrace;
+  }
+
+  int Timeout() const {
+    std::optional<Clock::time_point> next = kill_at_ ? kill_at_ : deadline_;
+    if (watch_->needed()) {
+      Clock::time_point sample = Clock::now() + kWatchInterval;
+      next = next ? std::min(*next, sample) : sample;
+    }
+    if (!next) return -1;
+    auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
+    return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
+  }
+
+  void CheckTime() {
+    Clock::time_point now = Clock::now();
+    if (kill_at_ && now >= *kill_at_) {
+      Kill();
+      kill_at_.reset();
+      deadline_.reset();
+    } else if (!ending_ && deadline_ && now >= *deadline_) {
+      End(OutcomeKind::kTimedOut, Reason::kTimedOut);
+    } else if (!ending_ && watch_->needed()) {
+      if (std::optional<Reason> over = watch_->Exceeded()) {
+        // Over a limit of the host's resources there is no time to ask.
+        ending_ = std::pair(OutcomeKind::kLimit, *over);
+        Kill();
+      }
+    }
+  }
+
+  void Loop() {
+    while (!gone_) {
+      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kCount };
+      pollfd watched[kCount];
+      for (pollfd& entry : watched) entry = {-1, 0, 0};
+      watched[kStatus] = {launched_.status.get(), POLLIN, 0};
+      watched[kCancel] = {ending_ ? -1 : options_.cancel_fd, POLLIN, 0};
+      watched[kSignals] = {options_.signal_fd, POLLIN, 0};
+      if (out_) watched[kOut] = out_->Wanted();
+      if (err_) watched[kErr] = err_->Wanted();
+      if (terminal_) watched[kTermIn] = terminal_->WantedInput();
+      if (terminal_) watched[kTermOut] = terminal_->WantedOutput();
+      if (poll(watched, kCount, Timeout()) < 0 && errno != EINTR) break;
+      if (out_) out_->Serve(watched[kOut].revents);
+      if (err_) err_->Serve(watched[kErr].revents);
+      if (terminal_) terminal_->ServeInput(watched[kTermIn].revents);
+      if (terminal_) terminal_->ServeOutput(watched[kTermOut].revents);
+      if (watched[kCancel].revents != 0) End(OutcomeKind::kCancelled, Reason::kCancelled);
+      if (watched[kSignals].revents != 0) PassSignal();
+      if (watched[kStatus].revents != 0) ReadReport();
+      CheckTime();
+    }
+  }
+
+  void PassSignal() {
+    signalfd_siginfo info;
+    if (read(options_.signal_fd, &info, sizeof(info)) != ssize_t{sizeof(info)}) return;
+    auto number = static_cast<uint8_t>(info.ssi_signo);
+    if (number == SIGWINCH && terminal_) terminal_->CopyWindowSize();
+    Signal(number);
+    // Whoever ends us means the command and all it started.
+    if (number == SIGTERM || number == SIGHUP) {
+      ended_by_ = number;
+      Signal(number | backend::kSignalEveryone);
+      if (!kill_at_) kill_at_ = Clock::now() + kGrace;
+    }
+  }
+
+  // The status pipe closes when init is gone, and with it everything inside.
+  void ReadReport() {
+    Report report;
+    ssize_t got = read(launched_.status.get(), &report, sizeof(report));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got != ssize_t{sizeof(report)}) {
+      gone_ = true;
+      return;
+    }
+    if (report.kind != ReportKind::kStarted) report_ = report;
+  }
+
+  Result<Outcome> Conclude() {
+    Kill();
+    Reap();
+    Outcome outcome;
+    if (out_) Collect(*out_, outcome.out, outcome.out_truncated);
+    if (err_) Collect(*err_, outcome.err, outcome.err_truncated);
+    if (terminal_) terminal_->Drain();
+    terminal_.reset();
+    if (broker_) {
+      BrokerFindings findings = broker_->Finish();
+      outcome.violations = std::move(findings.violations);
+      outcome.new_repositories = std::move(findings.new_repositories);
+    }
+    outcome.enforcement = plan_.enforcement;
+    outcome.dropped_environment = plan_.dropped_environment;
+    outcome.usage.wall_ms = static_cast<uint64_t>(
+        std::chrono::duration_cast<milliseconds>(Clock::now() - began_).count());
+    if (report_) {
+      outcome.usage.cpu_ms = (report_->user_us + report_->system_us) / 1000;
+      outcome.usage.max_rss_kb = report_->max_rss_kb;
+    }
+    if (report_ && report_->kind == ReportKind::kSetupFailed) {
+      return base::SystemError("setting up the sandbox: " + StepName(report_->detail),
+                               report_->value, Reason::kSetupFailed);
+    }
+    Judge(outcome);
+    return outcome;
+  }
+
+  std::string StepName(uint64_t step) const {
+    return step < spec_.steps.size() ? backend::Describe(spec_.steps[step]) : "descriptors";
+  }
+
+  void Collect(OutputStream& stream, std::string& kept, bool& truncated) {
+    stream.Drain();
+    // What is not written on yet goes out now; a reader that does not read has
+    // until the grace period is over.
+    Clock::time_point until = Clock::now() + kGrace;
+    while (stream.open() && Clock::now() < until) {
+      pollfd wanted = stream.Wanted();
+      if (poll(&wanted, 1, 100) > 0) stream.Serve(wanted.revents);
+    }
+    kept = stream.TakeKept();
+    truncated = stream.truncated();
+  }
+
+  void Judge(Outcome& outcome) const {
+    std::string command = base::Printable(spec_.argv[0]);
+    if (report_ && report_->kind == ReportKind::kExecFailed) {
+      outcome.kind = OutcomeKind::kExecFailed;
+      outcome.reason = report_->value == ENOENT   ? Reason::kExecNotFound
+                       : report_->value == EACCES ? Reason::kExecDenied
+                                                  : Reason::kExecFailed;
+      outcome.message = command + ": " + base::ErrnoText(report_->value);
+      return;
+    }
+    if (ending_) {
+      outcome.kind = ending_->first;
+      outcome.reason = ending_->second;
+      outcome.signal = SIGKILL;
+      outcome.message = command + ": " + std::string(ReasonId(ending_->second));
+      return;
+    }
+    int status = report_ ? report_->value : SIGKILL;
+    if (!report_) {  // init was killed before it could report
+      outcome.kind = OutcomeKind::kSignaled;
+      outcome.reason = Reason::kSignaled;
+      outcome.signal = ended_by_ != 0 ? ended_by_ : SIGKILL;
+    } else if (WIFEXITED(status)) {
+      outcome.kind = OutcomeKind::kExited;
+      outcome.reason = Reason::kExited;
+      outcome.exit_code = WEXITSTATUS(status);
+    } else {
+      outcome.kind = OutcomeKind::kSignaled;
+      outcome.reason = Reason::kSignaled;
+      outcome.signal = WTERMSIG(status);
+      if (outcome.signal == SIGXCPU) {
+        outcome.kind = OutcomeKind::kLimit;
+        outcome.reason = Reason::kCpuLimit;
+      }
+    }
+  }
+
+  const plan::Plan& plan_;
+  const backend::ChildSpec& spec_;
+  const SuperviseOptions& options_;
+  Clock::time_point began_;
+  Launched launched_;
+  std::unique_ptr<Broker> broker_;
+  std::optional<OutputStream> out_, err_;
+  std::optional<TerminalRelay> terminal_;
+  std::optional<TreeWatch> watch_;
+  std::optional<Clock::time_point> deadline_, kill_at_;
+  std::optional<std::pair<OutcomeKind, Reason>> ending_;
+  std::optional<Report> report_;
+  int ended_by_ = 0;
+  bool gone_ = false;
+};
+
+}  // namespace
+
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+                          const SuperviseOptions& options) {
+  return Run(plan, spec, options).Go();
+}
+
+}  // namespace cordon::spawn

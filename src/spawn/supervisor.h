@@ -1,0 +1,29 @@
+// Runs in: supervisor. One run from launch to outcome: drains the streams while
+// it waits, keeps the deadlines and limits, passes signals, ends the tree.
+#pragma once
+
+#include "backend/child_spec.h"
+#include "cordon/outcome.h"
+#include "plan/plan.h"
+#include "spawn/launch.h"
+
+namespace cordon::spawn {
+
+enum class OutputMode {
+  kPass,     // the command has the caller's streams themselves
+  kRelay,    // passed on through pipes, cut at limits.output
+  kCapture,  // kept in the Outcome, cut at limits.output
+};
+
+struct SuperviseOptions {
+  Streams streams;
+  OutputMode output = OutputMode::kPass;
+  int cancel_fd = -1;  // readable: end the run
+  int signal_fd = -1;  // a signalfd whose signals are the command's
+};
+
+// An Error means that the command never ran.
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+                          const SuperviseOptions& options);
+
+}  // namespace cordon::spawn

@@ -1,0 +1,87 @@
+// Runs in: supervisor.
+#include "spawn/tree_watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace cordon::spawn {
+namespace {
+
+// Reads a small file of /proc below `directory`; empty if it is gone.
+std::string_view ReadSmall(int directory, const char* name, const char* file, char (&buffer)[2048]) {
+  char path[64];
+  snprintf(path, sizeof(path), "%s/%s", name, file);
+  sys::UniqueFd fd(openat(directory, path, O_RDONLY | O_CLOEXEC));
+  ssize_t got = fd.valid() ? read(fd.get(), buffer, sizeof(buffer) - 1) : -1;
+  if (got <= 0) return {};
+  buffer[got] = '\0';
+  return {buffer, static_cast<size_t>(got)};
+}
+
+uint64_t Resident(int proc, const char* pid) {
+  char buffer[2048];
+  uint64_t pages = 0;
+  if (ReadSmall(proc, pid, "statm", buffer).empty()) return 0;
+  if (sscanf(buffer, "%*u %lu", &pages) != 1) return 0;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Shared pages counted once, divided among those who share them.
+uint64_t Proportional(int proc, const char* pid) {
+  char buffer[2048];
+  std::string_view text = ReadSmall(proc, pid, "smaps_rollup", buffer);
+  size_t at = text.find("\nPss:");
+  return at == std::string_view::npos ? 0 : strtoull(text.data() + at + 5, nullptr, 10) * 1024;
+}
+
+uint64_t CpuMilliseconds(int proc, const char* pid) {
+  char buffer[2048];
+  if (ReadSmall(proc, pid, "stat", buffer).empty()) return 0;
+  const char* after = strrchr(buffer, ')');
+  uint64_t user = 0, system = 0, child_user = 0, child_system = 0;
+  if (after == nullptr ||
+      sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &user,
+             &system, &child_user, &child_system) != 4) {
+    return 0;
+  }
+  return (user + system + child_user + child_system) * 1000 /
+         static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
+template <typename Measure>
+uint64_t Sum(int proc, Measure measure) {
+  uint64_t total = 0;
+  DIR* stream = fdopendir(openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (stream == nullptr) return 0;
+  while (dirent* entry = readdir(stream)) {
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') total += measure(proc, entry->d_name);
+  }
+  closedir(stream);
+  return total;
+}
+
+}  // namespace
+
+TreeWatch::TreeWatch(pid_t init, const LimitPolicy& limits)
+    : memory_(limits.memory), cpu_ms_(limits.cpu_ms) {
+  if (!memory_ && !cpu_ms_) return;
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/root/proc", init);
+  proc_.reset(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::optional<Reason> TreeWatch::Exceeded() {
+  // The cheap measure counts shared pages many times: it can only be too high.
+  if (memory_ && Sum(proc_.get(), Resident) > *memory_ &&
+      Sum(proc_.get(), Proportional) > *memory_) {
+    return Reason::kMemoryLimit;
+  }
+  if (cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) return Reason::kCpuLimit;
+  return std::nullopt;
+}
+
+}  // namespace cordon::spawn
