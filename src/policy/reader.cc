@@ -274,6 +274,7 @@ class Reader {
         return UnknownMember(name);
       }
     }
+    at_ = &node;
     if (!external.command.empty() && node.members.size() > 1) {
       return Expected("ports or a command, not both", node);
     }
@@ -309,6 +310,7 @@ class Reader {
         return UnknownMember(name);
       }
     }
+    at_ = &node;
     if (rule.host.empty()) return Expected("a rule with a host", node);
     return rule;
   }
