@@ -172,8 +172,14 @@ class PathParser {
     return guard::JoinPath(workspace, pattern);
   }
 
+  // A rule holds all that is below what it matches, so "x/**" says no more
+  // than "x"; but like any glob it may match nothing.
   Result<PathRule> Finish(std::string pattern) const {
     PathRule rule{.optional = optional_};
+    while (TakesGlobs() && pattern.ends_with("/**")) {
+      pattern = guard::Parent(pattern);
+      rule.optional = true;
+    }
     if (auto literal = guard::UnescapeGlob(pattern)) {
       rule.path = std::move(*literal);
     } else if (TakesGlobs()) {

@@ -43,7 +43,8 @@ std::string FormatSize(uint64_t bytes);
 std::string FormatDuration(uint64_t milliseconds);
 
 // Expands and normalises one path as the header of cordon/policy.h says. `$$`
-// is a dollar sign. `origin` is left empty.
+// is a dollar sign. "x/**" is read as the optional path "x": a rule holds all
+// that is below it. `origin` is left empty.
 Result<PathRule> ParsePath(std::string_view text, PathUse use, const Context& context);
 // The text that ParsePath reads back as `rule`.
 std::string FormatPath(const PathRule& rule);
