@@ -98,11 +98,11 @@ constexpr Key kKeys[] = {
      "A local proxy to use instead of Cordon's, by ports or `{ command = [...] }`."},
     {"net.private_addresses", Enum<CORDON_MEMBER(net.private_addresses)>(kAddresses), "\"deny\"",
      "\"allow\"", "Whether a name may resolve to a private address."},
-    {"net.tls.intercept", NamesField{CORDON_MEMBER(net.tls_intercept), CheckHost}, "[]",
-     "[\"api.example.com\"]", "Hosts whose TLS is terminated, with a CA only the sandbox trusts."},
     {"net.rule", RulesField{}, "[]",
      "[{ host = \"api.example.com\", methods = [\"GET\"], paths = [\"/v1/**\"] }]",
      "Method and path rules for intercepted or plain HTTP."},
+    {"net.tls.intercept", NamesField{CORDON_MEMBER(net.tls_intercept), CheckHost}, "[]",
+     "[\"api.example.com\"]", "Hosts whose TLS is terminated, with a CA only the sandbox trusts."},
 
     {"exec.deny", Paths(CORDON_MEMBER(exec.deny), PathUse::kProgram), "[]", "[\"/usr/bin/sudo\"]",
      "Programs that are not run; hygiene, not a boundary."},
