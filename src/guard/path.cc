@@ -168,10 +168,38 @@ bool GlobMatch(std::string_view pattern, std::string_view path) {
   return MatchComponents(SplitComponents(pattern), SplitComponents(path));
 }
 
+std::string EscapeGlob(std::string_view text) {
+  std::string pattern;
+  for (char c : text) {
+    if (c == '*' || c == '?' || c == '[') {
+      pattern += {'[', c, ']'};
+    } else {
+      pattern += c;
+    }
+  }
+  return pattern;
+}
+
+std::optional<std::string> UnescapeGlob(std::string_view pattern) {
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '*' || pattern[i] == '?') return std::nullopt;
+    bool single = pattern[i] == '[' && i + 2 < pattern.size() && pattern[i + 2] == ']' &&
+                  HasGlob(pattern.substr(i + 1, 1));
+    if (pattern[i] == '[' && !single) return std::nullopt;
+    text += single ? pattern[i + 1] : pattern[i];
+    if (single) i += 2;
+  }
+  return text;
+}
+
 std::string GlobBase(std::string_view pattern) {
-  size_t glob = pattern.find_first_of("*?[");
-  if (glob == std::string_view::npos) return std::string(pattern);
-  return std::string(Parent(pattern.substr(0, glob)));
+  if (auto literal = UnescapeGlob(pattern)) return *literal;
+  while (pattern != "/") {
+    pattern = Parent(pattern);
+    if (auto literal = UnescapeGlob(pattern)) return *literal;
+  }
+  return "/";
 }
 
 }  // namespace cordon::guard

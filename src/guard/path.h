@@ -4,6 +4,7 @@
 // bytes, not UTF-8.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,8 +37,16 @@ bool HasGlob(std::string_view text);
 // dot is an ordinary byte. Time is at most the product of the two lengths.
 bool GlobMatch(std::string_view pattern, std::string_view path);
 
-// The longest leading directory of `pattern` without glob characters:
-// "/a/b*/c" → "/a"; a pattern without any is its own base.
+// `text` as a pattern that matches only it: "a[1]" → "a[[]1]".
+std::string EscapeGlob(std::string_view text);
+
+// The one text that `pattern` matches, if its only special characters are
+// those of EscapeGlob; nothing for a real glob.
+std::optional<std::string> UnescapeGlob(std::string_view pattern);
+
+// The longest leading directory of `pattern` without glob characters, as a
+// path: "/a/b*/c" → "/a", "/a[[]1]/*" → "/a[1]"; a pattern without any is its
+// own base.
 std::string GlobBase(std::string_view pattern);
 
 }  // namespace cordon::guard

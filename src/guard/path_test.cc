@@ -69,6 +69,19 @@ TEST(GlobBase, StopsBeforeTheFirstGlobComponent) {
   EXPECT_EQ(GlobBase("/a/b/**"), "/a/b");
   EXPECT_EQ(GlobBase("/*"), "/");
   EXPECT_EQ(GlobBase("/a/b"), "/a/b");
+  EXPECT_EQ(GlobBase("/a[[]1]/**/x"), "/a[1]");
+  EXPECT_EQ(GlobBase("/a[1]/x"), "/");
+}
+
+TEST(EscapeGlob, MatchesOnlyItself) {
+  for (const char* text : {"/a[1]", "/a*b?", "/plain", "/[", "/[[]", "/]"}) {
+    std::string pattern = EscapeGlob(text);
+    EXPECT_TRUE(GlobMatch(pattern, text)) << text;
+    EXPECT_EQ(UnescapeGlob(pattern), text);
+  }
+  EXPECT_FALSE(GlobMatch(EscapeGlob("/a*b"), "/axb"));
+  EXPECT_EQ(UnescapeGlob("/a[1]"), std::nullopt);
+  EXPECT_EQ(UnescapeGlob("/a*"), std::nullopt);
 }
 
 struct GlobCase {

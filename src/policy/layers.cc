@@ -1,0 +1,106 @@
+#include "policy/layers.h"
+
+#include <utility>
+
+#include "policy/compose.h"
+#include "policy/preset.h"
+
+namespace cordon::policy {
+namespace {
+
+struct Layer {
+  const Source* source;
+  Node root;
+};
+
+Result<Layer> ParseLayer(const Source& source) {
+  CORDON_ASSIGN_OR_RETURN(Node root, ParseDocument(source.text, source.format, source.name));
+  return Layer{&source, std::move(root)};
+}
+
+Result<Policy> Extend(const Layer& layer, const Context& context, Policy base) {
+  return ReadNode(layer.root, layer.source->name, context, std::move(base));
+}
+
+class Stacker {
+ public:
+  Stacker(const LayerInputs& inputs, const Context& context) : inputs_(inputs), context_(context) {}
+
+  Result<Policy> Stack() {
+    CORDON_TRY(Parse());
+    CORDON_ASSIGN_OR_RETURN(auto presets, ChoosePresets());
+    CORDON_ASSIGN_OR_RETURN(Policy policy, Presets(presets, context_));
+    for (const Layer& layer : files_) {
+      CORDON_ASSIGN_OR_RETURN(policy, Extend(layer, context_, std::move(policy)));
+    }
+    for (const Assignment& flag : inputs_.flags) {
+      CORDON_ASSIGN_OR_RETURN(policy, Assign(flag, context_, std::move(policy)));
+    }
+    CORDON_ASSIGN_OR_RETURN(policy, WithWorkspaceFile(std::move(policy)));
+    return BelowAdmin(std::move(policy));
+  }
+
+ private:
+  bool WorkspaceTrusted() const {
+    return inputs_.workspace_file_trust == WorkspaceFileTrust::kTrusted;
+  }
+
+  Status Parse() {
+    for (const Source& source : inputs_.user_and_files) {
+      CORDON_ASSIGN_OR_RETURN(Layer layer, ParseLayer(source));
+      files_.push_back(std::move(layer));
+    }
+    if (inputs_.admin) {
+      CORDON_ASSIGN_OR_RETURN(admin_, ParseLayer(*inputs_.admin));
+    }
+    if (inputs_.workspace_file) {
+      CORDON_ASSIGN_OR_RETURN(workspace_, ParseLayer(*inputs_.workspace_file));
+    }
+    return {};
+  }
+
+  Result<std::vector<std::string>> ChoosePresets() const {
+    std::vector<std::string> chosen;
+    auto consider = [&](const Layer& layer) -> Status {
+      CORDON_ASSIGN_OR_RETURN(auto named, PresetsIn(layer.root, layer.source->name));
+      if (!named.empty()) chosen = std::move(named);
+      return {};
+    };
+    if (admin_) CORDON_TRY(consider(*admin_));
+    for (const Layer& layer : files_) CORDON_TRY(consider(layer));
+    if (!inputs_.presets_from_flags.empty()) chosen = inputs_.presets_from_flags;
+    if (workspace_ && WorkspaceTrusted()) CORDON_TRY(consider(*workspace_));
+    return chosen;
+  }
+
+  Result<Policy> WithWorkspaceFile(Policy before) const {
+    if (!workspace_) return before;
+    CORDON_ASSIGN_OR_RETURN(Policy after, Extend(*workspace_, context_, before));
+    if (WorkspaceTrusted()) return after;
+    after.net.upstream = before.net.upstream;
+    after.net.external = before.net.external;
+    after.audit.log = before.audit.log;
+    return Compose(before, after);
+  }
+
+  Result<Policy> BelowAdmin(Policy policy) const {
+    if (!admin_) return policy;
+    CORDON_ASSIGN_OR_RETURN(Policy ceiling, ReadNode(admin_->root, admin_->source->name, context_,
+                                                     Unrestricted(), Lists::kReplace));
+    return Compose(ceiling, policy);
+  }
+
+  const LayerInputs& inputs_;
+  const Context& context_;
+  std::vector<Layer> files_;
+  std::optional<Layer> admin_;
+  std::optional<Layer> workspace_;
+};
+
+}  // namespace
+
+Result<Policy> Stack(const LayerInputs& inputs, const Context& context) {
+  return Stacker(inputs, context).Stack();
+}
+
+}  // namespace cordon::policy
