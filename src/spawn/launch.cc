@@ -71,7 +71,8 @@ Result<sys::UniqueFd> InitProgram() {
     fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   }
   if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
-  if (write(fd.get(), kInitImage, sizeof(kInitImage)) != ssize_t{sizeof(kInitImage)} ||
+  ssize_t size = cordon_init_image_end - cordon_init_image;
+  if (write(fd.get(), cordon_init_image, static_cast<size_t>(size)) != size ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
   }

@@ -1,0 +1,22 @@
+// Small acts of a process on itself.
+#pragma once
+
+#include <string>
+#include <map>
+
+#include "cordon/result.h"
+#include "sys/fd.h"
+
+namespace cordon::sys {
+
+// The environment of this process.
+std::map<std::string, std::string> Environment();
+
+// Blocks the signals that a supervisor passes on and returns a signalfd for
+// them. SIGCHLD and the fatal ones are left alone.
+Result<UniqueFd> SignalsToPass();
+
+// mkdir -p; what is made has mode 0700.
+Status MakeDirectories(const std::string& path);
+
+}  // namespace cordon::sys
