@@ -170,7 +170,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
     if (!cache_inside.empty()) {
-      fs.write.push_back({cache_inside, false, false, {"fs.caches", 0}});
+      fs.write.push_back({cache_inside, false, /*optional=*/true, {"fs.caches", 0}});
     } else if (fs.temp == TempMode::kPrivate) {
       cache_inside = "/tmp/.cache";
     }

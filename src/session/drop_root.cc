@@ -1,0 +1,188 @@
+#include "session/drop_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "guard/path.h"
+#include "sys/fd.h"
+#include "sys/uapi.h"
+
+namespace cordon::session {
+namespace {
+
+using base::SystemError;
+
+Status WriteTo(const std::string& path, const std::string& text) {
+  sys::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid() || write(fd.get(), text.data(), text.size()) < 0) {
+    return SystemError("write " + path, errno);
+  }
+  return {};
+}
+
+// A user namespace that stands for "`owner` on disk is `target` in the mount".
+// It needs a process to come into being, not to stay.
+Result<sys::UniqueFd> MappingNamespace(uid_t owner, gid_t group, const Unprivileged& target) {
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) != 0) return SystemError("pipe2", errno);
+  sys::UniqueFd read_end(ready[0]), write_end(ready[1]);
+  pid_t pid = fork();
+  if (pid < 0) return SystemError("fork", errno);
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char byte = unshare(CLONE_NEWUSER) == 0 ? 1 : 0;
+    if (write(ready[1], &byte, 1) == 1) pause();
+    _exit(0);
+  }
+  char byte = 0;
+  bool made = read(read_end.get(), &byte, 1) == 1 && byte == 1;
+  std::string proc = "/proc/" + std::to_string(pid);
+  sys::UniqueFd fd;
+  Status mapped = SystemError("unshare(CLONE_NEWUSER)", EPERM);
+  if (made) {
+    mapped = WriteTo(proc + "/uid_map", std::to_string(owner) + " " + std::to_string(target.uid) +
+                                            " 1");
+    if (mapped) {
+      mapped = WriteTo(proc + "/gid_map", std::to_string(group) + " " +
+                                              std::to_string(target.gid) + " 1");
+    }
+    fd.reset(open((proc + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  if (!mapped) return std::move(mapped).error();
+  if (!fd.valid()) return SystemError("open the mapping namespace", errno);
+  return fd;
+}
+
+bool Searchable(const std::string& directory, const Unprivileged& target) {
+  struct stat status;
+  if (stat(directory.c_str(), &status) != 0) return false;
+  return (status.st_mode & S_IXOTH) != 0 ||
+         (status.st_uid == target.uid && (status.st_mode & S_IXUSR) != 0);
+}
+
+// A directory on the way that the target may not search is covered by an empty
+// one that holds nothing but the rest of the way.
+Status OpenTheWay(const std::string& path, const Unprivileged& target) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    std::string ancestor = path.substr(0, slash);
+    if (Searchable(ancestor, target)) continue;
+    long context = syscall(SYS_fsopen, "tmpfs", uapi::kFsopenCloexec);
+    if (context < 0) return SystemError("fsopen tmpfs", errno);
+    sys::UniqueFd tmpfs(static_cast<int>(context));
+    syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "mode", "0755", 0);
+    syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "size", "1m", 0);
+    if (syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigCmdCreate, nullptr, nullptr, 0) != 0) {
+      return SystemError("fsconfig tmpfs", errno);
+    }
+    sys::UniqueFd mount(static_cast<int>(
+        syscall(SYS_fsmount, tmpfs.get(), uapi::kFsmountCloexec,
+                uapi::kMountAttrNosuid | uapi::kMountAttrNodev)));
+    if (!mount.valid()) return SystemError("fsmount tmpfs", errno);
+    std::string rest;
+    for (const std::string& part : base::Split(path.substr(slash + 1), '/')) {
+      rest += (rest.empty() ? "" : "/") + part;
+      if (mkdirat(mount.get(), rest.c_str(), 0755) != 0) return SystemError("mkdir", errno);
+    }
+    if (syscall(SYS_move_mount, mount.get(), "", AT_FDCWD, ancestor.c_str(),
+                uapi::kMoveMountFEmptyPath) != 0) {
+      return SystemError("mount over " + ancestor, errno);
+    }
+    return {};
+  }
+  return {};
+}
+
+struct MappedTree {
+  std::string path;
+  sys::UniqueFd tree;
+};
+
+using Namespaces = std::map<std::pair<uid_t, gid_t>, sys::UniqueFd>;
+
+Result<MappedTree> OpenMapped(const std::string& path, const Unprivileged& target,
+                              Namespaces& namespaces) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return SystemError("stat " + path, errno);
+  MappedTree mapped{path, {}};
+  mapped.tree.reset(static_cast<int>(
+      syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
+              AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec)));
+  if (!mapped.tree.valid()) return SystemError("open_tree " + path, errno);
+  auto owner = std::pair(status.st_uid, status.st_gid);
+  if (owner.first == target.uid) return mapped;
+  if (!namespaces.contains(owner)) {
+    CORDON_ASSIGN_OR_RETURN(namespaces[owner],
+                            MappingNamespace(owner.first, owner.second, target));
+  }
+  uapi::MountAttr attributes{};
+  attributes.attr_set =
+      uapi::kMountAttrIdmap | uapi::kMountAttrNosuid | uapi::kMountAttrNodev;
+  attributes.userns_fd = static_cast<uint64_t>(namespaces[owner].get());
+  if (syscall(SYS_mount_setattr, mapped.tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+              sizeof(attributes)) != 0) {
+    Error error = SystemError("id-map " + path, errno, Reason::kUnsupported);
+    error.code = Code::kUnsupported;
+    return error;
+  }
+  return mapped;
+}
+
+}  // namespace
+
+Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> directories) {
+  if (unshare(CLONE_NEWNS) != 0) return SystemError("unshare(CLONE_NEWNS)", errno);
+  uapi::MountAttr propagation{};
+  propagation.propagation = uapi::kMsPrivate;
+  if (syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &propagation,
+              sizeof(propagation)) != 0) {
+    return SystemError("mount_setattr /", errno);
+  }
+  std::ranges::sort(directories);
+  Namespaces namespaces;
+  std::vector<MappedTree> trees;
+  for (const std::string& directory : directories) {
+    // What lies in a mapped directory is mapped with it, if it has its owner.
+    CORDON_ASSIGN_OR_RETURN(MappedTree tree, OpenMapped(directory, target, namespaces));
+    trees.push_back(std::move(tree));
+  }
+  for (MappedTree& mapped : trees) {
+    CORDON_TRY(OpenTheWay(mapped.path, target));
+    if (syscall(SYS_move_mount, mapped.tree.get(), "", AT_FDCWD, mapped.path.c_str(),
+                uapi::kMoveMountFEmptyPath) != 0) {
+      return SystemError("mount " + mapped.path, errno);
+    }
+  }
+  if (setgroups(0, nullptr) != 0 || setresgid(target.gid, target.gid, target.gid) != 0 ||
+      setresuid(target.uid, target.uid, target.uid) != 0) {
+    return SystemError("become user " + std::to_string(target.uid), errno);
+  }
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // The change of identity made this process undumpable, and with it its files
+  // in /proc root's, which the child has to write.
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  // The working directory must be entered again, through the new mounts.
+  char* directory = get_current_dir_name();
+  bool entered = directory != nullptr && chdir(directory) == 0;
+  free(directory);
+  if (!entered && chdir("/") != 0) return SystemError("chdir", errno);
+  return {};
+}
+
+}  // namespace cordon::session

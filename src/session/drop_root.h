@@ -1,0 +1,28 @@
+// Root does not supervise agents. A process that was started as root gives that
+// up for good before it plans a run: it becomes an ordinary user in a mount
+// namespace of its own, in which the directories that the run may use are
+// id-mapped, so that they are that user's there and root's (or whose they are)
+// on disk.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "cordon/result.h"
+
+namespace cordon::session {
+
+struct Unprivileged {
+  uid_t uid = 65534;
+  gid_t gid = 65534;
+};
+
+// Irrevocable, and for the whole process: only for a process that does nothing
+// but supervise. `directories`: canonical paths, existing. A file system that
+// cannot be id-mapped is an error with reason kUnsupported and nothing changed
+// but the mount namespace.
+Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> directories);
+
+}  // namespace cordon::session

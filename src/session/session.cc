@@ -1,0 +1,125 @@
+#include "session/session.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "backend/linux/namespaces.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "guard/path.h"
+#include "host/real_paths.h"
+#include "sys/process.h"
+
+namespace cordon::session {
+namespace {
+
+// A workspace is made writable as a whole; nobody means these by standing in them.
+constexpr std::array kTooWide = {"/",    "/bin", "/boot", "/dev",  "/etc",  "/home", "/lib",
+                                 "/lib64", "/opt", "/proc", "/root", "/run",  "/sbin", "/srv",
+                                 "/sys", "/tmp", "/usr",  "/var",  "/var/tmp"};
+
+Result<std::string> Workspace(const Request& request, const std::string& home,
+                              const host::PathProbe& probe) {
+  host::PathInfo info = probe.Inspect(request.workspace);
+  if (!info.directory()) {
+    return base::InvalidArgument(
+        Reason::kWorkspaceInvalid,
+        "the workspace " + base::Printable(request.workspace) + " is not a directory");
+  }
+  bool wide = info.canonical == home ||
+              std::ranges::find(kTooWide, info.canonical) != kTooWide.end();
+  if (wide && request.workspace_chosen == Request::Chosen::kImplied) {
+    return base::InvalidArgument(
+        Reason::kWorkspaceTooWide,
+        base::Printable(info.canonical) + " as the workspace would be writable as a whole",
+        "go to a project directory, or name it with --workspace if you mean it");
+  }
+  return info.canonical;
+}
+
+// Caches live where caches live. A home without ~/.cache is left as it is; the
+// run's caches are private to it then.
+std::string CacheDirectory(const std::string& home, const std::string& workspace,
+                           const host::PathProbe& probe) {
+  if (home.empty()) return {};
+  host::PathInfo cache = probe.Inspect(home + "/.cache");
+  if (!cache.directory() || access(cache.canonical.c_str(), W_OK) != 0) return {};
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: names a directory, protects nothing
+  for (char byte : workspace) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  char digits[17];
+  snprintf(digits, sizeof(digits), "%016lx", hash);
+  return cache.canonical + "/cordon/" + std::string(guard::BaseName(workspace)) + "-" + digits;
+}
+
+enum class Caches { kLookOnly, kMake };
+
+Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
+  host::RealPaths probe;
+  host::Facts facts = host::ProbeFacts();
+  if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
+    facts.home = probe.Inspect(home->second).canonical;
+  }
+  CORDON_ASSIGN_OR_RETURN(std::string workspace, Workspace(request, facts.home, probe));
+  std::string cache;
+  if (request.policy.fs.caches == CacheMode::kPrivate) {
+    cache = CacheDirectory(facts.home, workspace, probe);
+    if (caches == Caches::kMake && !cache.empty() && !sys::MakeDirectories(cache)) cache.clear();
+  }
+  std::string directory = request.directory.empty() ? workspace : request.directory;
+  host::PathInfo inside = probe.Inspect(directory);
+  if (!inside.directory()) {
+    return base::InvalidArgument(
+        Reason::kCommandInvalid,
+        "the working directory " + base::Printable(directory) + " is not a directory");
+  }
+  return plan::MakePlan({.policy = request.policy,
+                         .facts = facts,
+                         .probe = probe,
+                         .command = {request.argv, inside.canonical},
+                         .workspace = workspace,
+                         .environment = request.environment,
+                         .terminal = request.terminal,
+                         .terminal_streams = request.terminal_streams,
+                         .floor = request.floor,
+                         .cache_directory = cache});
+}
+
+}  // namespace
+
+Result<plan::Plan> Prepare(const Request& request) {
+  return MakePlanFor(request, Caches::kLookOnly);
+}
+
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
+  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  return spawn::Supervise(plan, spec, options);
+}
+
+Status LeaveRoot(const Request& request, const Unprivileged& target) {
+  host::RealPaths probe;
+  std::vector<std::string> directories;
+  auto add = [&](const std::string& path) {
+    host::PathInfo info = probe.Inspect(path);
+    if (info.directory() && info.canonical != "/") directories.push_back(info.canonical);
+  };
+  for (const PathRule& rule : request.policy.fs.write) add(rule.path);
+  // Roots that are readable only to their owner, root's own home among them.
+  for (const PathRule& rule : request.policy.fs.read) {
+    host::PathInfo info = probe.Inspect(rule.path);
+    if (info.directory() && (info.mode & S_IXOTH) == 0) add(rule.path);
+  }
+  if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
+    add(home->second);
+  }
+  std::ranges::sort(directories);
+  auto repeated = std::ranges::unique(directories);
+  directories.erase(repeated.begin(), repeated.end());
+  return BecomeUnprivileged(target, std::move(directories));
+}
+
+}  // namespace cordon::session

@@ -1,0 +1,40 @@
+// One run, from a policy to an outcome. The only place that knows every layer.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cordon/outcome.h"
+#include "cordon/policy.h"
+#include "plan/plan.h"
+#include "session/drop_root.h"
+#include "spawn/supervisor.h"
+
+namespace cordon::session {
+
+struct Request {
+  Policy policy;
+  std::string workspace;  // absolute
+  enum class Chosen { kImplied, kNamed } workspace_chosen = Chosen::kNamed;
+  std::vector<std::string> argv;
+  std::string directory;  // empty: the workspace
+  std::map<std::string, std::string> environment;
+  plan::Terminal terminal = plan::Terminal::kNone;
+  unsigned terminal_streams = 0;
+  plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+};
+
+// What would be done. Nothing is changed on the host.
+Result<plan::Plan> Prepare(const Request& request);
+
+// Does it.
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
+
+// Gives up root for `target` in this process for good, with the directories of
+// the request id-mapped. Where a file system cannot be, the process stays root
+// and `Prepare` plans for a root without capabilities.
+Status LeaveRoot(const Request& request, const Unprivileged& target);
+
+}  // namespace cordon::session
