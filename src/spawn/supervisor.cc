@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,6 +59,8 @@ class Run {
       streams.err = err.get();
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
+    // Not earlier: the child needs its files in /proc to be its own.
+    if (options_.self == SelfProtection::kUndumpable) prctl(PR_SET_DUMPABLE, 0);
     if (launched_.listener.valid()) {
       Result<std::unique_ptr<Broker>> broker =
           Broker::Start(std::move(launched_.listener), launched_.pid, plan_);

@@ -15,11 +15,16 @@ enum class OutputMode {
   kCapture,  // kept in the Outcome, cut at limits.output
 };
 
+// Whether this process may become unreadable to other processes of its user
+// for as long as it lives: for a program that does nothing but supervise.
+enum class SelfProtection { kNone, kUndumpable };
+
 struct SuperviseOptions {
   Streams streams;
   OutputMode output = OutputMode::kPass;
   int cancel_fd = -1;  // readable: end the run
   int signal_fd = -1;  // a signalfd whose signals are the command's
+  SelfProtection self = SelfProtection::kNone;
 };
 
 // An Error means that the command never ran.

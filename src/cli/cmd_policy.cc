@@ -1,0 +1,224 @@
+// cordon policy show|check|diff|schema|init|trust
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/policy_file.h"
+#include "cli/policy_flags.h"
+#include "guard/path.h"
+#include "policy/preset.h"
+#include "policy/render.h"
+#include "policy/schema.h"
+#include "sys/fd.h"
+
+namespace cordon::cli {
+namespace {
+
+struct Options {
+  PolicyFlags flags;
+  bool json = false;
+  std::vector<std::string> names;  // presets or files
+  std::string output;
+  bool revoke = false;
+
+  OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
+};
+
+using Shared = std::shared_ptr<Options>;
+
+int Fail(const Options& options, const Error& error) {
+  PrintError(error, options.form());
+  return kExitNegative;
+}
+
+bool IsPreset(const std::string& name) { return !policy::PresetText(name).empty(); }
+
+// A preset by name, or a file read onto the presets it names.
+Result<Policy> LoadNamed(const Options& options, const std::string& name) {
+  CORDON_ASSIGN_OR_RETURN(policy::Context context, MakeContext(options.flags));
+  if (IsPreset(name)) return policy::Preset(name, context);
+  CORDON_ASSIGN_OR_RETURN(policy::Source source, RequirePolicyFile(name, FileRules::kNamed));
+  return policy::Stack({.user_and_files = {std::move(source)}}, context);
+}
+
+Result<Policy> LoadEffective(const Options& options) {
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(options.flags));
+  return std::move(loaded.policy);
+}
+
+int Show(const Options& options) {
+  bool named = !options.names.empty();
+  if (named && IsPreset(options.names[0]) && !options.json) {
+    Print(policy::PresetText(options.names[0]));
+    return kExitOk;
+  }
+  Result<Policy> shown = named ? LoadNamed(options, options.names[0]) : LoadEffective(options);
+  if (!shown) return Fail(options, shown.error());
+  Print(options.json ? policy::RenderJson(*shown) : policy::RenderToml(*shown));
+  return kExitOk;
+}
+
+std::string CheckLine(const Options& options, const std::string& name) {
+  if (options.json) return fmt::format("{{\"policy\": {}, \"valid\": true}}\n", JsonQuote(name));
+  return fmt::format("{}: {}\n", base::Printable(name), Coloured("ok", Colour::kGreen));
+}
+
+int Check(const Options& options) {
+  if (options.names.empty()) {
+    Result<Policy> effective = LoadEffective(options);
+    if (!effective) return Fail(options, effective.error());
+    Print(CheckLine(options, "policy"));
+    return kExitOk;
+  }
+  int status = kExitOk;
+  for (const std::string& name : options.names) {
+    Result<Policy> checked = LoadNamed(options, name);
+    if (checked) {
+      Print(CheckLine(options, name));
+    } else {
+      status = Fail(options, checked.error());
+    }
+  }
+  return status;
+}
+
+std::string DiffText(const Options& options, const std::vector<std::string>& lines) {
+  std::vector<std::string> shown;
+  for (const std::string& line : lines) {
+    Colour colour = line.starts_with('+') ? Colour::kGreen : Colour::kRed;
+    shown.push_back(options.json ? JsonQuote(line) : Coloured(base::Printable(line), colour));
+  }
+  if (options.json) return "{\"diff\": [" + base::Join(shown, ", ") + "]}\n";
+  return shown.empty() ? "" : base::Join(shown, "\n") + "\n";
+}
+
+// Of two names, or of one and what holds here. 0: equal, 1: they differ.
+int DiffTwo(const Options& options) {
+  Result<Policy> before = LoadNamed(options, options.names[0]);
+  if (!before) return PrintError(before.error(), options.form()), kExitUsage;
+  Result<Policy> after =
+      options.names.size() > 1 ? LoadNamed(options, options.names[1]) : LoadEffective(options);
+  if (!after) return PrintError(after.error(), options.form()), kExitUsage;
+  std::vector<std::string> lines = policy::Diff(*before, *after);
+  Print(DiffText(options, lines));
+  return lines.empty() ? kExitOk : kExitNegative;
+}
+
+constexpr char kStarter[] =
+    R"(# What a command that runs here may do; see docs/policy.md of Cordon. This file
+# can only narrow what the preset and the user's own policy allow, until it is
+# trusted: cordon policy trust
+version = 1
+
+[fs]
+# Neither readable nor listable. Names without a slash are meant at any depth.
+deny_read = [".env", ".env.*"]
+# deny_write = ["secrets", "*.lock"]
+
+# [limits]
+# wall = "10m"
+# memory = "4GiB"
+)";
+
+Status WriteNew(const std::string& path, std::string_view text) {
+  sys::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) return base::SystemError("create " + path, errno);
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return base::SystemError("write " + path, errno);
+  }
+  return {};
+}
+
+int Init(const Options& options) {
+  if (options.output == "-") {
+    Print(kStarter);
+    return kExitOk;
+  }
+  auto context = MakeContext(options.flags);
+  if (!context) return Fail(options, context.error());
+  std::string path =
+      options.output.empty() ? guard::JoinPath(context->workspace, ".cordon.toml") : options.output;
+  if (Status written = WriteNew(path, kStarter); !written) return Fail(options, written.error());
+  Print(options.json ? fmt::format("{{\"created\": {}}}\n", JsonQuote(path))
+                     : fmt::format("{}: created\n", base::Printable(path)));
+  return kExitOk;
+}
+
+// Only what reads as a policy can be trusted.
+Result<std::string> TrustFile(const Options& options) {
+  CORDON_ASSIGN_OR_RETURN(policy::Context context, MakeContext(options.flags));
+  std::string path =
+      options.names.empty() ? guard::JoinPath(context.workspace, ".cordon.toml") : options.names[0];
+  TrustStore store = TrustStore::InState(context.home, context.env["XDG_STATE_HOME"]);
+  CORDON_ASSIGN_OR_RETURN(policy::Source source, RequirePolicyFile(path, FileRules::kWorkspace));
+  CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(path));
+  if (options.revoke) {
+    CORDON_TRY(store.Revoke(real));
+    return real;
+  }
+  std::string bytes = source.text;
+  CORDON_TRY(policy::Stack({.user_and_files = {std::move(source)}}, context));
+  CORDON_TRY(store.Trust(real, bytes));
+  return real;
+}
+
+int Trust(const Options& options) {
+  Result<std::string> path = TrustFile(options);
+  if (!path) return Fail(options, path.error());
+  const char* word = options.revoke ? "revoked" : "trusted";
+  Print(options.json ? fmt::format("{{\"{}\": {}}}\n", word, JsonQuote(*path))
+                     : fmt::format("{}: {}\n", base::Printable(*path), word));
+  return kExitOk;
+}
+
+int Schema(const Options&) {
+  Print(policy::JsonSchema());
+  return kExitOk;
+}
+
+CLI::App* AddVerb(CLI::App& app, const Shared& options, std::shared_ptr<Action> chosen,
+                  const char* name, const char* doc, int (*run)(const Options&)) {
+  CLI::App* verb = app.add_subcommand(name, doc);
+  verb->add_flag("--json", options->json, "Print JSON");
+  verb->callback([options, chosen, run] { *chosen = [options, run] { return run(*options); }; });
+  return verb;
+}
+
+}  // namespace
+
+Action SetupPolicy(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto chosen = std::make_shared<Action>();
+  app.require_subcommand(1);
+  auto add = [&](const char* name, const char* doc, int (*run)(const Options&)) {
+    return AddVerb(app, options, chosen, name, doc, run);
+  };
+  CLI::App* show = add("show", "What holds here, line by line with its origin; or a preset", Show);
+  show->add_option("NAME", options->names, "A preset or a file")->expected(0, 1);
+  AddPolicyFlags(*show, options->flags);
+  CLI::App* check = add("check", "Whether files, or all that holds here, are valid", Check);
+  check->add_option("FILE", options->names, "Policy files");
+  AddPolicyFlags(*check, options->flags);
+  CLI::App* diff = add("diff", "How two policies differ, or one from what holds here", DiffTwo);
+  diff->add_option("NAME", options->names, "Presets or files")->required()->expected(1, 2);
+  AddPolicyFlags(*diff, options->flags);
+  add("schema", "The JSON Schema of a policy", Schema);
+  CLI::App* init = add("init", "Start a .cordon.toml in the workspace", Init);
+  init->add_option("-o,--output", options->output, "Another file, or - for stdout");
+  init->add_option("--workspace", options->flags.workspace, "The workspace (default: here)");
+  CLI::App* trust = add("trust", "Trust the present content of a policy file", Trust);
+  trust->add_option("FILE", options->names, "The file (default: .cordon.toml)")->expected(0, 1);
+  trust->add_flag("--revoke", options->revoke, "Trust it no longer");
+  trust->add_option("--workspace", options->flags.workspace, "The workspace (default: here)");
+  return [chosen] { return (*chosen)(); };
+}
+
+}  // namespace cordon::cli

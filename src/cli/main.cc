@@ -1,0 +1,93 @@
+// Wiring only: finds the subcommand, lets it set up its flags, runs it.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <string_view>
+
+#include "base/strings.h"
+#include "cli/command.h"
+
+namespace cordon::cli {
+namespace {
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;
+  Action (*setup)(CLI::App&);
+};
+
+// In the order of the help text.
+constexpr Subcommand kSubcommands[] = {
+    {"run", "run one command contained", SetupRun},
+    {"shell", "an interactive shell inside", SetupShell},
+    {"policy", "show, check, compare, start and trust policies", SetupPolicy},
+};
+
+void PrintHelp(std::FILE* to) {
+  fmt::print(to,
+             "cordon runs an agent's command inside boundaries the kernel enforces.\n\n"
+             "Usage: cordon SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
+  for (const Subcommand& command : kSubcommands) {
+    fmt::print(to, "  {:<10} {}\n", command.name, command.summary);
+  }
+  fmt::print(to, "\n`cordon SUBCOMMAND --help` tells more.\n");
+}
+
+int UnknownSubcommand(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
+  fmt::print(stderr, "cordon: unknown subcommand \"{}\"\n", base::Printable(name));
+  if (auto near = base::Nearest(name, names)) {
+    fmt::print(stderr, "  did you mean \"{}\"?\n", *near);
+  }
+  return kExitUsage;
+}
+
+int RunSubcommand(const Subcommand& command, int argc, char** argv) {
+  CLI::App app(std::string(command.summary), "cordon " + std::string(command.name));
+  Action action = command.setup(app);
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return action();
+}
+
+int Main(int argc, char** argv) {
+  std::string_view name = argc > 1 ? argv[1] : "";
+  if (name.empty()) {
+    PrintHelp(stderr);
+    return kExitUsage;
+  }
+  if (name == "--help" || name == "-h" || name == "help") {
+    PrintHelp(stdout);
+    return kExitOk;
+  }
+  if (name == "--version") {
+    fmt::print("cordon {}\n", CORDON_VERSION);
+    return kExitOk;
+  }
+  auto found = std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
+                            [&](const Subcommand& command) { return command.name == name; });
+  if (found == std::end(kSubcommands)) return UnknownSubcommand(name);
+  return RunSubcommand(*found, argc, argv);
+}
+
+}  // namespace
+}  // namespace cordon::cli
+
+int main(int argc, char** argv) {
+  try {
+    return cordon::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cordon: internal error: %s\n", error.what());
+  } catch (...) {
+    std::fputs("cordon: internal error\n", stderr);
+  }
+  return cordon::cli::kExitInternal;
+}

@@ -1,0 +1,209 @@
+#include "cli/policy_flags.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+
+#include "base/error.h"
+#include "cli/policy_file.h"
+#include "guard/path.h"
+
+namespace cordon::cli {
+namespace {
+
+constexpr char kAdminFile[] = "/etc/cordon/policy.toml";
+constexpr char kUserFile[] = ".config/cordon/policy.toml";
+constexpr char kWorkspaceFile[] = ".cordon.toml";
+
+struct FlagSpec {
+  const char* flag;
+  const char* key;
+  const char* value;
+  const char* doc;
+};
+
+constexpr FlagSpec kFlags[] = {
+    {"--read", "fs.read", "PATH", "Make PATH readable"},
+    {"--write", "fs.write", "PATH", "Make PATH writable"},
+    {"--deny-read", "fs.deny_read", "PATH", "Make PATH or glob unreadable"},
+    {"--deny-write", "fs.deny_write", "PATH", "Make PATH or glob read-only"},
+    {"--net", "net.mode", "none|proxy|public|open", "The network"},
+    {"--allow-domain", "net.allow", "PATTERN", "A name that may be reached"},
+    {"--deny-domain", "net.deny", "PATTERN", "A name that may not be reached"},
+    {"--allow-unix", "net.unix_sockets", "PATH", "A host socket that may be connected to"},
+    {"--publish", "net.publish", "PORT", "A port of the sandbox the host reaches"},
+    {"--host-port", "net.host_ports", "PORT", "A port of the host the sandbox reaches"},
+    {"--timeout", "limits.wall", "TIME", "Wall clock limit: 60s, 5m or seconds"},
+    {"--memory", "limits.memory", "SIZE", "Memory limit: 2GiB"},
+    {"--processes", "limits.processes", "N", "Limit of processes and threads"},
+    {"--output", "limits.output", "SIZE", "Limit of output per stream"},
+    {"--require", "require", "FEATURE", "A feature that must be fully enforced"},
+    {"--on-unavailable", "on_unavailable", "refuse|warn", "What if something is not enforceable"},
+};
+
+using Strings = std::vector<std::string>;
+
+// A flag that may be given many times, with one value each time.
+CLI::Option* AddMany(CLI::App& app, const char* name, const char* value, const char* doc,
+                     std::function<void(const Strings&)> set) {
+  return app.add_option_function<Strings>(name, std::move(set), doc)
+      ->allow_extra_args(false)
+      ->type_name(value)
+      ->group("Policy");
+}
+
+// --env NAME passes a variable on, --env NAME=VALUE sets it.
+policy::Assignment EnvAssignment(const std::string& text) {
+  bool sets = text.find('=') != std::string::npos;
+  return {sets ? "env.set" : "env.pass", text, "flag --env"};
+}
+
+std::map<std::string, std::string> Environment() {
+  std::map<std::string, std::string> env;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    size_t equals = text.find('=');
+    if (equals != std::string_view::npos)
+      env.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return env;
+}
+
+std::string Variable(const policy::Context& context, const std::string& name) {
+  auto found = context.env.find(name);
+  return found == context.env.end() ? std::string() : found->second;
+}
+
+class Loader {
+ public:
+  Loader(const PolicyFlags& flags, const policy::Context& context)
+      : flags_(flags),
+        context_(context),
+        trust_(TrustStore::InState(context.home, Variable(context, "XDG_STATE_HOME"))) {}
+
+  Result<Policy> Load() {
+    CORDON_TRY(ReadStandardFiles());
+    inputs_.presets_from_flags = flags_.presets;
+    inputs_.flags = flags_.assignments;
+    if (flags_.files.empty()) return policy::Stack(inputs_, context_);
+    CORDON_ASSIGN_OR_RETURN(Policy without, policy::Stack(inputs_, context_));
+    for (const std::string& file : flags_.files) {
+      CORDON_ASSIGN_OR_RETURN(auto source, RequirePolicyFile(file, FileRules::kNamed));
+      inputs_.user_and_files.push_back(std::move(source));
+    }
+    CORDON_ASSIGN_OR_RETURN(Policy with, policy::Stack(inputs_, context_));
+    for (const Policy* policy : {&without, &with}) CORDON_TRY(CheckFilesOutside(*policy));
+    return with;
+  }
+
+ private:
+  Status ReadStandardFiles() {
+    CORDON_ASSIGN_OR_RETURN(inputs_.admin, ReadPolicyFile(kAdminFile, FileRules::kConfig));
+    if (!context_.home.empty()) {
+      std::string user_file = guard::JoinPath(context_.home, kUserFile);
+      CORDON_ASSIGN_OR_RETURN(auto user, ReadPolicyFile(user_file, FileRules::kConfig));
+      if (user) inputs_.user_and_files.push_back(std::move(*user));
+    }
+    std::string path = guard::JoinPath(context_.workspace, kWorkspaceFile);
+    CORDON_ASSIGN_OR_RETURN(inputs_.workspace_file, ReadPolicyFile(path, FileRules::kWorkspace));
+    if (inputs_.workspace_file) {
+      CORDON_ASSIGN_OR_RETURN(bool trusted, trust_.Trusts(path, inputs_.workspace_file->text));
+      if (trusted) inputs_.workspace_file_trust = policy::WorkspaceFileTrust::kTrusted;
+    }
+    return {};
+  }
+
+  // What a sandboxed command can write it could have written before. Both the
+  // policy with the file and the one without it count: a file may hide that it
+  // was writable by narrowing.
+  Status CheckFilesOutside(const Policy& policy) const {
+    size_t first = inputs_.user_and_files.size() - flags_.files.size();
+    for (size_t i = first; i < inputs_.user_and_files.size(); ++i) {
+      const policy::Source& source = inputs_.user_and_files[i];
+      CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(source.name));
+      if (!InsideWritable(policy, real)) continue;
+      CORDON_ASSIGN_OR_RETURN(bool trusted, trust_.Trusts(real, source.text));
+      if (!trusted) return Untrusted(source.name);
+    }
+    return {};
+  }
+
+  static bool InsideWritable(const Policy& policy, const std::string& real) {
+    for (const PathRule& root : policy.fs.write) {
+      auto resolved = RealPath(root.path);
+      if (guard::IsInside(real, resolved ? *resolved : root.path)) return true;
+    }
+    return false;
+  }
+
+  static Error Untrusted(const std::string& path) {
+    Error error = base::InvalidArgument(
+        Reason::kPolicyUntrusted,
+        "policy " + path + ": lies inside a writable root, where the command could change it",
+        "move it elsewhere, or look at it and run: cordon policy trust " + path);
+    error.code = Code::kDenied;
+    return error;
+  }
+
+  const PolicyFlags& flags_;
+  const policy::Context& context_;
+  TrustStore trust_;
+  policy::LayerInputs inputs_;
+};
+
+}  // namespace
+
+void AddPolicyFlags(CLI::App& app, PolicyFlags& flags) {
+  AddMany(app, "--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)",
+          [&flags](const Strings& values) { flags.files = values; });
+  AddMany(app, "--preset", "NAME", "The preset to start from, and modifiers",
+          [&flags](const Strings& values) { flags.presets = values; });
+  app.add_option("--workspace", flags.workspace, "The workspace (default: here)")
+      ->type_name("DIR")
+      ->group("Policy");
+  for (const FlagSpec& spec : kFlags) {
+    AddMany(app, spec.flag, spec.value, spec.doc, [&flags, &spec](const Strings& values) {
+      for (const std::string& value : values) {
+        flags.assignments.push_back({spec.key, value, std::string("flag ") + spec.flag});
+      }
+    });
+  }
+  AddMany(app, "--env", "NAME[=VALUE]", "Pass or set a variable", [&flags](const Strings& values) {
+    for (const std::string& value : values) flags.assignments.push_back(EnvAssignment(value));
+  });
+  app.add_option("--backend", flags.backend, "How to contain it")
+      ->type_name("NAME")
+      ->group("Policy");
+  app.add_option("--settings", flags.settings, "Another tool's settings file")
+      ->type_name("FILE")
+      ->group("Policy");
+}
+
+Result<policy::Context> MakeContext(const PolicyFlags& flags) {
+  policy::Context context;
+  context.env = Environment();
+  std::string home = Variable(context, "HOME");
+  if (home.starts_with('/')) context.home = guard::NormalizePath(home);
+  auto workspace = RealPath(flags.workspace.empty() ? "." : flags.workspace);
+  if (!workspace) {
+    Error error = std::move(workspace).error();
+    error.reason = Reason::kWorkspaceInvalid;
+    return std::move(error).Within("workspace");
+  }
+  context.workspace = std::move(*workspace);
+  return context;
+}
+
+Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags) {
+  if (!flags.settings.empty()) {
+    return base::Unsupported("flag --settings: other tools' settings are not read yet");
+  }
+  LoadedPolicy loaded;
+  CORDON_ASSIGN_OR_RETURN(loaded.context, MakeContext(flags));
+  if (!flags.workspace.empty()) loaded.workspace_choice = WorkspaceChoice::kNamed;
+  CORDON_ASSIGN_OR_RETURN(loaded.policy, Loader(flags, loaded.context).Load());
+  return loaded;
+}
+
+}  // namespace cordon::cli

@@ -1,0 +1,50 @@
+// The POLICY flags that many subcommands share, and the policy they lead to.
+//
+//   auto flags = std::make_shared<PolicyFlags>();
+//   AddPolicyFlags(app, *flags);
+//   …
+//   Result<LoadedPolicy> loaded = LoadPolicy(*flags);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cordon/policy.h"
+#include "cordon/result.h"
+#include "policy/layers.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cordon::cli {
+
+struct PolicyFlags {
+  std::vector<std::string> files;               // --policy
+  std::vector<std::string> presets;             // --preset
+  std::string workspace;                        // --workspace; empty: the current directory
+  std::string backend;                          // --backend
+  std::string settings;                         // --settings
+  std::vector<policy::Assignment> assignments;  // all others, in the order of the keys
+};
+
+// Binds the flags; `flags` must outlive the parse.
+void AddPolicyFlags(CLI::App& app, PolicyFlags& flags);
+
+// Whether the workspace was named or is just where we are.
+enum class WorkspaceChoice { kImplied, kNamed };
+
+struct LoadedPolicy {
+  policy::Context context;
+  WorkspaceChoice workspace_choice = WorkspaceChoice::kImplied;
+  Policy policy;
+};
+
+// $HOME, the real path of the workspace and the environment.
+Result<policy::Context> MakeContext(const PolicyFlags& flags);
+
+// Reads all the layers' files and stacks them. A --policy file that lies in a
+// writable root is kPolicyUntrusted unless its digest is trusted.
+Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags);
+
+}  // namespace cordon::cli
