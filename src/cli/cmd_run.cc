@@ -126,7 +126,7 @@ Action SetupRun(CLI::App& app) {
   auto options = std::make_shared<Options>();
   AddCommonFlags(app, *options);
   app.add_flag("--json", options->json, "Capture the output and print the outcome as JSON");
-  app.usage("Usage: cordon run [OPTIONS] [--] CMD [ARG…]");
+  app.footer("cordon run [OPTIONS] [--] CMD [ARG…]");
   app.prefix_command();
   return [options, &app] {
     options->argv = app.remaining();
@@ -140,7 +140,7 @@ Action SetupRun(CLI::App& app) {
 Action SetupShell(CLI::App& app) {
   auto options = std::make_shared<Options>();
   AddCommonFlags(app, *options);
-  app.usage("Usage: cordon shell [OPTIONS]");
+  app.footer("cordon shell [OPTIONS]");
   return [options] {
     const char* shell = getenv("SHELL");
     options->argv = {shell != nullptr && shell[0] == '/' ? shell : "/bin/sh"};
