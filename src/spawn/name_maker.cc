@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/strings.h"
 #include "guard/path.h"
@@ -46,12 +45,6 @@ Answer<sys::UniqueFd> OpenNow(int directory, const char* name, int flags, mode_t
 
 bool Reads(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
 bool Writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
-
-// Files of a process's own directory in /proc whose writing is judged by who
-// writes, not by who opened. No other file there is opened for the caller: the
-// supervisor owns its user namespace and would lend it that power.
-constexpr std::array<std::string_view, 5> kOwnProcFiles = {
-    "comm", "oom_score_adj", "oom_adj", "coredump_filter", "timerslack_ns"};
 
 }  // namespace
 
@@ -187,15 +180,13 @@ Answer<sys::UniqueFd> NameMaker::OpenTerminal(const Caller& caller, int flags) {
 }
 
 // Nothing is ever created in /proc. What a program means there is a descriptor
-// of its own (/dev/stdout), or a knob of its own process.
+// of its own (/dev/stdout). No other file is opened there for a caller: the
+// supervisor owns its user namespace and would lend it that power.
 Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& place, int flags,
                                             sys::UniqueFd& blocking) {
   flags &= ~(O_CREAT | O_EXCL);
   std::string own = "/proc/" + std::to_string(caller.InnerPid());
   std::string directory(guard::Parent(place.path));
-  if (directory == own && std::ranges::find(kOwnProcFiles, place.name) != kOwnProcFiles.end()) {
-    return OpenNow(place.parent.get(), place.name.c_str(), flags, 0);
-  }
   if (directory != own + "/fd") return Fail(EACCES);
   Answer<sys::UniqueFd> held = caller.Duplicate(atoi(place.name.c_str()));
   if (!held) return Fail(ENOENT);
@@ -311,6 +302,13 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (!source) return Fail(source.error() == EEXIST ? EBUSY : source.error());
   Answer<Place> target = caller.Locate(to_directory, to);
   if (!target) return Fail(target.error() == EEXIST ? EBUSY : target.error());
+  // The kernel keeps mount points of the caller's own namespace from being
+  // renamed; the supervisor is in another one.
+  auto mounted = [&](const Place& place) {
+    return std::ranges::any_of(
+        fs_.regions, [&](const plan::Region& region) { return region.path == place.path; });
+  };
+  if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
   constexpr unsigned kExchange = 2;
   plan::Creation back =
       (flags & kExchange) != 0 ? plan::Creation::kWithContent : plan::Creation::kEmpty;

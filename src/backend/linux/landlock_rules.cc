@@ -65,7 +65,9 @@ LandlockRules MakeLandlockRules(const plan::Plan& plan) {
   uint64_t device = kRead | uapi::kFsWriteFile | uapi::kFsTruncate | uapi::kFsIoctlDev;
   add("/dev", device, true);
   add("/dev/shm", write, true);
-  add("/proc", kRead | uapi::kFsWriteFile | uapi::kFsTruncate, true);
+  // Writing in /proc would only be for oom_score_adj and its like; a command
+  // that makes user namespaces writes their maps there.
+  add("/proc", plan.nesting ? kRead | uapi::kFsWriteFile : kRead, true);
   add("/sys", kRead, true);
   return landlock;
 }
