@@ -113,6 +113,17 @@ TEST(Stack, AnUntrustedWorkspaceFileOnlyNarrows) {
   EXPECT_EQ(policy.limits.wall_ms, 5000u);
 }
 
+TEST(Stack, AScalarNamesTheLayerWhoseValueItHas) {
+  LayerInputs inputs{.admin = Toml("admin", "[limits]\nwall = 100\nprocesses = 5\n"),
+                     .user_and_files = {Toml("user", "[limits]\nwall = 50\nprocesses = 9\n")},
+                     .workspace_file = Toml("ws", "[limits]\nwall = 10\nprocesses = 90\n")};
+  Policy policy = Must(inputs);
+  EXPECT_EQ(policy.limits.wall_ms, 10000u);
+  EXPECT_EQ(policy.origins.at("limits.wall").ToString(), "ws:2");
+  EXPECT_EQ(policy.limits.processes, 5u);
+  EXPECT_EQ(policy.origins.at("limits.processes").ToString(), "admin:3");
+}
+
 TEST(Stack, ATrustedWorkspaceFileExtends) {
   Policy policy = Must({.workspace_file = Toml(".cordon.toml", kGreedy),
                         .workspace_file_trust = WorkspaceFileTrust::kTrusted});
