@@ -70,6 +70,17 @@ TEST(Stack, TheAdministratorIsACeiling) {
   EXPECT_EQ(policy.limits.processes, 10u);
 }
 
+TEST(Stack, AnAdministratorsListCapsWithoutAMode) {
+  Policy policy =
+      Must({.admin = Toml("admin", "[net]\nallow = [\"x.com\"]\n[env]\npass = [\"LANG\"]\n"),
+            .presets_from_flags = {"rwx"}});
+  EXPECT_EQ(policy.net.mode, NetMode::kProxy);
+  ASSERT_EQ(policy.net.allow.size(), 1u);
+  EXPECT_EQ(policy.net.allow[0].text, "x.com");
+  EXPECT_EQ(policy.env.mode, EnvMode::kClean);
+  EXPECT_EQ(policy.env.pass.size(), 1u);
+}
+
 TEST(Stack, AnEmptyAdministratorsFileChangesNoGrant) {
   Policy with = Must({.admin = Toml("admin", "")});
   Policy without = Must({});
