@@ -33,7 +33,19 @@ std::string PathOf(int fd) {
 
 }  // namespace
 
+bool RealPaths::KnownMissing(const std::string& path) const {
+  for (size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    auto found = listed_.find(slash == 0 ? "/" : path.substr(0, slash));
+    if (found == listed_.end()) continue;
+    size_t end = path.find('/', slash + 1);
+    std::string name = path.substr(slash + 1, end == std::string::npos ? end : end - slash - 1);
+    if (!name.empty() && !found->second.contains(name)) return true;
+  }
+  return false;
+}
+
 PathInfo RealPaths::Inspect(const std::string& path) const {
+  if (KnownMissing(path)) return {};
   sys::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) {
     bool missing = errno == ENOENT || errno == ENOTDIR;
@@ -97,6 +109,8 @@ Result<std::vector<DirectoryEntry>> RealPaths::List(const std::string& directory
   int error = errno;
   closedir(stream);
   if (error != 0) return base::SystemError("readdir " + base::Printable(directory), error);
+  std::unordered_set<std::string>& names = listed_[directory];
+  for (const DirectoryEntry& entry : entries) names.insert(entry.name);
   return entries;
 }
 

@@ -63,6 +63,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
     facts.home = probe.Inspect(home->second).canonical;
   }
+  // Most of what a policy denies in a home is not there; one look tells.
+  if (!facts.home.empty()) static_cast<void>(probe.List(facts.home));
   CORDON_ASSIGN_OR_RETURN(std::string workspace, Workspace(request, facts.home, probe));
   std::string cache;
   if (request.policy.fs.caches == CacheMode::kPrivate) {

@@ -61,9 +61,11 @@ class Run {
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
     // Not earlier: the child needs its files in /proc to be its own.
     if (options_.self == SelfProtection::kUndumpable) prctl(PR_SET_DUMPABLE, 0);
+    watch_.emplace(launched_.root.get(), plan_.limits);
     if (launched_.listener.valid()) {
+      sys::UniqueFd root = std::move(launched_.root);
       Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), launched_.pid, plan_);
+          Broker::Start(std::move(launched_.listener), std::move(root), plan_);
       if (!broker) {
         Kill();
         Reap();
@@ -72,7 +74,6 @@ class Run {
       broker_ = std::move(*broker);
     }
     if (launched_.terminal.valid()) MakeTerminal();
-    watch_.emplace(launched_.pid, plan_.limits);
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
     return {};
   }

@@ -66,12 +66,10 @@ uint64_t Sum(int proc, Measure measure) {
 
 }  // namespace
 
-TreeWatch::TreeWatch(pid_t init, const LimitPolicy& limits)
+TreeWatch::TreeWatch(int root, const LimitPolicy& limits)
     : memory_(limits.memory), cpu_ms_(limits.cpu_ms) {
   if (!memory_ && !cpu_ms_) return;
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/root/proc", init);
-  proc_.reset(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  proc_.reset(openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 std::optional<Reason> TreeWatch::Exceeded() {

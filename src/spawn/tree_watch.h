@@ -14,7 +14,8 @@ namespace cordon::spawn {
 
 class TreeWatch {
  public:
-  TreeWatch(pid_t init, const LimitPolicy& limits);
+  // `root`: of the sandbox's file system.
+  TreeWatch(int root, const LimitPolicy& limits);
 
   bool needed() const { return proc_.valid(); }
   // The limit that the tree is over now, if it is over one.
