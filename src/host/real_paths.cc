@@ -91,7 +91,10 @@ std::vector<std::pair<std::string, std::string>> RealPaths::Links(const std::str
 
 Result<std::vector<DirectoryEntry>> RealPaths::List(const std::string& directory) const {
   DIR* stream = opendir(directory.c_str());
-  if (stream == nullptr) return base::SystemError("opendir " + base::Printable(directory), errno);
+  if (stream == nullptr) {
+    if (errno == ENOENT) listed_[directory];  // nothing is in it
+    return base::SystemError("opendir " + base::Printable(directory), errno);
+  }
   std::vector<DirectoryEntry> entries;
   errno = 0;
   while (dirent* entry = readdir(stream)) {

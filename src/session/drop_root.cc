@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,6 +183,17 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
   bool entered = directory != nullptr && chdir(directory) == 0;
   free(directory);
   if (!entered && chdir("/") != 0) return SystemError("chdir", errno);
+  return {};
+}
+
+Status GiveUpPowers() {
+  if (setgroups(0, nullptr) != 0) return SystemError("setgroups", errno);
+  constexpr unsigned kSetFileCapabilities = 31;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  data[0].effective = data[0].permitted = 1u << kSetFileCapabilities;
+  if (syscall(SYS_capset, &header, data) != 0) return SystemError("capset", errno);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   return {};
 }
 

@@ -61,10 +61,10 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
   host::RealPaths probe;
   host::Facts facts = host::ProbeFacts();
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
+    // Most of what a policy denies in a home is not there; one look tells.
+    static_cast<void>(probe.List(home->second));
     facts.home = probe.Inspect(home->second).canonical;
   }
-  // Most of what a policy denies in a home is not there; one look tells.
-  if (!facts.home.empty()) static_cast<void>(probe.List(facts.home));
   CORDON_ASSIGN_OR_RETURN(std::string workspace, Workspace(request, facts.home, probe));
   std::string cache;
   if (request.policy.fs.caches == CacheMode::kPrivate) {
@@ -121,7 +121,12 @@ Status LeaveRoot(const Request& request, const Unprivileged& target) {
   std::ranges::sort(directories);
   auto repeated = std::ranges::unique(directories);
   directories.erase(repeated.begin(), repeated.end());
-  return BecomeUnprivileged(target, std::move(directories));
+  bool everything = std::ranges::any_of(request.policy.fs.write,
+                                        [](const PathRule& rule) { return rule.path == "/"; });
+  if (everything) return GiveUpPowers();
+  Status left = BecomeUnprivileged(target, std::move(directories));
+  if (left || left.error().code != Code::kUnsupported) return left;
+  return GiveUpPowers();
 }
 
 }  // namespace cordon::session

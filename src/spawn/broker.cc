@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -80,8 +82,14 @@ class BrokerThread final : public Broker {
 
   ~BrokerThread() override { Stop(); }
 
-  void Begin() {
-    thread_ = std::thread([this] { Run(); });
+  // EAGAIN when the host has no thread to spare.
+  Status Begin() {
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {
+      return base::SystemError("start the broker", error.code().value(), Reason::kSetupFailed);
+    }
+    return {};
   }
 
   BrokerFindings Finish() override {
@@ -301,18 +309,29 @@ class BrokerThread final : public Broker {
   void Wait(uint64_t id, Act act) {
     if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
     ++waiting_;
-    std::thread([this, act] {
-      {
-        std::lock_guard lock(waiters_mutex_);
-        waiters_.push_back(pthread_self());
-      }
-      act();
-      {
-        std::lock_guard lock(waiters_mutex_);
-        std::erase(waiters_, pthread_self());
-      }
+    try {
+      std::thread([this, act] {
+        Register();
+        act();
+        Unregister();
+      }).detach();
+    } catch (const std::system_error&) {
       --waiting_;
-    }).detach();
+      Reply(listener_.get(), id, EAGAIN);
+    }
+  }
+
+  void Register() {
+    std::lock_guard lock(waiters_mutex_);
+    waiters_.push_back(pthread_self());
+  }
+
+  void Unregister() {
+    {
+      std::lock_guard lock(waiters_mutex_);
+      std::erase(waiters_, pthread_self());
+    }
+    --waiting_;  // the last touch of this object
   }
 
   const plan::Plan plan_;
@@ -346,7 +365,7 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
   }
   auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
                                                std::move(stop), plan);
-  broker->Begin();
+  CORDON_TRY(broker->Begin());
   return broker;
 }
 
