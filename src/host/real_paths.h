@@ -14,7 +14,7 @@ namespace cordon::host {
 class RealPaths final : public PathProbe {
  public:
   PathInfo Inspect(const std::string& path) const override;
-  std::vector<std::pair<std::string, std::string>> Links(const std::string& path) const override;
+  Trail Follow(const std::string& base, const std::string& below) const override;
   Result<std::vector<DirectoryEntry>> List(const std::string& directory) const override;
   Result<std::string> ReadStart(const std::string& path) const override;
 

@@ -204,6 +204,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                        .probe = in.probe,
                        .workspace = in.workspace,
                        .home = in.facts.home,
+                       .state = in.state_directory,
                        .memory_limit = in.policy.limits.memory.value_or(0),
                        .floor = in.floor}));
   CORDON_TRY(CheckCommand(in.command, plan.fs));

@@ -56,6 +56,7 @@ struct PlanInputs {
   unsigned terminal_streams = 0;
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   std::string cache_directory;  // where private caches persist; empty: nowhere
+  std::string state_directory;  // Cordon's own, if not below the home
 };
 
 // Refuses what cannot be enforced: policy keys whose mechanism is not built yet
