@@ -171,6 +171,15 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
       return SystemError("mount " + mapped.path, errno);
     }
   }
+  // A pipe belongs to who made it; to be opened again as /dev/stdin it must be
+  // the target's.
+  for (int stream = 0; stream < 3; ++stream) {
+    struct stat status;
+    if (fstat(stream, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_nlink == 1 &&
+        status.st_uid == 0) {
+      static_cast<void>(!fchown(stream, target.uid, target.gid));
+    }
+  }
   if (setgroups(0, nullptr) != 0 || setresgid(target.gid, target.gid, target.gid) != 0 ||
       setresuid(target.uid, target.uid, target.uid) != 0) {
     return SystemError("become user " + std::to_string(target.uid), errno);
