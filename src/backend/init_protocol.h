@@ -29,7 +29,7 @@ struct Report {
   ReportKind kind;
   int32_t value;
   uint64_t detail;
-  uint64_t user_us;    // CPU time of the command and all reaped descendants
+  uint64_t user_us;  // CPU time of the command and all reaped descendants
   uint64_t system_us;
   uint64_t max_rss_kb;
 };

@@ -19,9 +19,9 @@ namespace cordon::session {
 namespace {
 
 // A workspace is made writable as a whole; nobody means these by standing in them.
-constexpr std::array kTooWide = {"/",    "/bin", "/boot", "/dev",  "/etc",  "/home", "/lib",
-                                 "/lib64", "/opt", "/proc", "/root", "/run",  "/sbin", "/srv",
-                                 "/sys", "/tmp", "/usr",  "/var",  "/var/tmp"};
+constexpr std::array kTooWide = {"/",      "/bin", "/boot", "/dev",  "/etc",    "/home", "/lib",
+                                 "/lib64", "/opt", "/proc", "/root", "/run",    "/sbin", "/srv",
+                                 "/sys",   "/tmp", "/usr",  "/var",  "/var/tmp"};
 
 Result<std::string> Workspace(const Request& request, const std::string& home,
                               const host::PathProbe& probe) {
@@ -31,8 +31,8 @@ Result<std::string> Workspace(const Request& request, const std::string& home,
         Reason::kWorkspaceInvalid,
         "the workspace " + base::Printable(request.workspace) + " is not a directory");
   }
-  bool wide = info.canonical == home ||
-              std::ranges::find(kTooWide, info.canonical) != kTooWide.end();
+  bool wide =
+      info.canonical == home || std::ranges::find(kTooWide, info.canonical) != kTooWide.end();
   if (wide && request.workspace_chosen == Request::Chosen::kImplied) {
     return base::InvalidArgument(
         Reason::kWorkspaceTooWide,

@@ -7,12 +7,8 @@
 // It runs under the same Landlock domain and seccomp filter as the command and
 // is not dumpable, so the command can neither read nor trace it.
 
-#include "backend/init_protocol.h"
-#include "sys/raw.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <initializer_list>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -20,6 +16,11 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+#include <initializer_list>
+
+#include "backend/init_protocol.h"
+#include "sys/raw.h"
 
 namespace cordon::spawn {
 namespace {

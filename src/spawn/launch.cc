@@ -200,9 +200,9 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   status.second.reset();
   listener.second.reset();
   bool complete = true;
-  for (auto [op, fd] : {std::pair(Op::kTerminal, &launched.terminal),
-                        std::pair(Op::kSeccomp, &launched.listener),
-                        std::pair(Op::kSeccomp, &launched.root)}) {
+  for (auto [op, fd] :
+       {std::pair(Op::kTerminal, &launched.terminal), std::pair(Op::kSeccomp, &launched.listener),
+        std::pair(Op::kSeccomp, &launched.root)}) {
     if (!complete || !Has(spec, op)) continue;
     *fd = ReceiveFd(listener.first.get());
     complete = fd->valid();

@@ -6,11 +6,11 @@
 
 #include <iterator>
 
+#include "backend/init_protocol.h"
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/mount_ops.h"
 #include "backend/linux/seccomp_programs.h"
 #include "backend/test_hooks.h"
-#include "backend/init_protocol.h"
 #include "sys/uapi.h"
 
 namespace cordon::backend {
@@ -82,9 +82,9 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   if (spec.landlock.handled_fs != 0 && !TestHookOff("landlock")) {
     steps.push_back({.op = Op::kLandlock});
   }
-  spec.seccomp = plan.nesting ? SeccompProgram{kSeccompProgramNesting,
-                                               std::size(kSeccompProgramNesting)}
-                              : SeccompProgram{kSeccompProgram, std::size(kSeccompProgram)};
+  spec.seccomp = plan.nesting
+                     ? SeccompProgram{kSeccompProgramNesting, std::size(kSeccompProgramNesting)}
+                     : SeccompProgram{kSeccompProgram, std::size(kSeccompProgram)};
   if (!TestHookOff("seccomp")) steps.push_back({.op = Op::kSeccomp});
   steps.push_back({.op = Op::kExecInit});
   if (plan.terminal == plan::Terminal::kControlling) {
