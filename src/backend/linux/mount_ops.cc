@@ -95,8 +95,13 @@ class Builder {
   // where they belong. Mount points that the host's tree does not have in these
   // places are made here, never on the host.
   void MakePrivateTree() {
-    std::string size = std::to_string(plan_.fs.temp_size);
-    steps_.push_back({.op = Op::kTmpfs, .slot = kPrivateSlot, .data = size});
+    // An inode takes about a kilobyte of kernel memory, whatever is in it.
+    constexpr uint64_t kFewestInodes = 16384, kBytesPerInode = 8192;
+    uint64_t inodes = std::max(kFewestInodes, plan_.fs.temp_size / kBytesPerInode);
+    steps_.push_back({.op = Op::kTmpfs,
+                      .slot = kPrivateSlot,
+                      .path = std::to_string(inodes),
+                      .data = std::to_string(plan_.fs.temp_size)});
     Make(Op::kMakeDir, kMaskDirectory, 0);
     Make(Op::kMakeFile, kMaskFile, 0);
     MakeDev();
