@@ -196,8 +196,7 @@ std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
       item.note = std::string("no ") + needed;
     }
     if (!fatal.empty()) {
-      item = {requirement.feature, "", Level::kNone,
-              "a run is refused without " + base::Join(fatal, ", ")};
+      item = {requirement.feature, "", Level::kNone, "a run is refused without " + fatal.front()};
     }
     features.push_back(std::move(item));
   }

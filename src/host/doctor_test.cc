@@ -80,6 +80,7 @@ TEST(CauseOf, TellsTheCausesApart) {
   EXPECT_NE(detail(EPERM, {}, NamespaceStep::kProc).find("/proc"), std::string::npos);
   EXPECT_NE(detail(EINVAL, {}).find("does not have them"), std::string::npos);
   EXPECT_NE(detail(EPERM, {}).find("chroot"), std::string::npos);
+  EXPECT_NE(detail(EINVAL, {}, NamespaceStep::kUser).find("uid 65534"), std::string::npos);
 }
 
 TEST(CauseOf, AnUnknownErrorIsToldAsItIs) {

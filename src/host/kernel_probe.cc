@@ -224,9 +224,10 @@ Finding ExamineSyncWakeUp() {
   return {.feature = "synchronous wake-up",
           .available = there,
           .need = Need::kHelpful,
-          .detail = there ? "notifications are answered in microseconds"
-                          : "notifications are slower, not weaker",
-          .remedy = there ? "" : "use Linux 6.6 or newer."};
+          .detail = there                     ? "notifications are answered in microseconds"
+                    : tried.step == kSetFlags ? "notifications are slower, not weaker"
+                                              : "needs seccomp notification",
+          .remedy = tried.step == kSetFlags ? "use Linux 6.6 or newer." : ""};
 }
 
 Finding ExaminePidfdGetfd() {

@@ -182,6 +182,10 @@ Cause CauseOf(NamespaceStep step, int error, const NamespaceSigns& signs) {
   if (error == ENOSPC || error == EUSERS || signs.max_user_namespaces == 0) {
     return LimitCause(signs);
   }
+  if (step == NamespaceStep::kUser) {
+    return {"root cannot become uid 65534 here: " + base::ErrnoText(error),
+            "map that uid into the container's user namespace, or start cordon as a user of it."};
+  }
   if (denied && signs.unprivileged_userns_clone == 0) {
     return {"they are root's only (kernel.unprivileged_userns_clone is 0)",
             "allow them: sysctl -w kernel.unprivileged_userns_clone=1."};

@@ -11,8 +11,8 @@
 
 namespace cordon::host {
 
-// In the order of a run.
-enum class NamespaceStep { kClone, kMap, kTmpfs, kProc, kDone };
+// In the order of a run; kUser is to become the user of a run, for root.
+enum class NamespaceStep { kUser = -1, kClone, kMap, kTmpfs, kProc, kDone };
 
 // What can be read about user namespaces being off. Absent: no such file.
 struct NamespaceSigns {

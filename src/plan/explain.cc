@@ -144,9 +144,22 @@ bool Blocks(const FsPlan& plan, const std::pair<std::string, std::string>& link)
   return !Decide(plan, Access::kRead, link.first).allowed;
 }
 
-bool InPrivateRegion(const FsPlan& plan, std::string_view path) {
+const Region* PrivateRegion(const FsPlan& plan, std::string_view path) {
   const Region* region = RegionOf(plan.regions, path);
-  return region != nullptr && region->source == RegionSource::kPrivate && region->path != "/";
+  bool found = region != nullptr && region->source == RegionSource::kPrivate && region->path != "/";
+  return found ? region : nullptr;
+}
+
+// What the host has there is not there inside, but for the way to a region.
+Verdict InPrivate(const FsPlan& plan, const Region& region, Act act, const std::string& path,
+                  bool on_host) {
+  bool shown = path == region.path || std::ranges::any_of(plan.regions, [&](const Region& other) {
+                 return guard::IsInside(other.path, path);
+               });
+  if (act == Act::kWrite || !on_host || shown) return Decide(plan, AccessOf(act), path);
+  return {.rule = "fs.temp",
+          .detail = region.path + " is the sandbox's own: the host's file is not seen there",
+          .hint = "fs.read or --read would show it"};
 }
 
 }  // namespace
@@ -160,8 +173,8 @@ Explanation Explain(const Plan& plan, const FsPolicy& policy, const host::PathPr
   }
   host::Resolution found = host::Resolve(probe, path);
   for (const auto& link : found.links) {
-    if (InPrivateRegion(plan.fs, link.first)) {  // the host's link is not there
-      return {Decide(plan.fs, AccessOf(act), link.first), link.first, false, false};
+    if (const Region* region = PrivateRegion(plan.fs, link.first)) {
+      return {InPrivate(plan.fs, *region, act, link.first, /*on_host=*/true), link.first, true};
     }
     if (!Blocks(plan.fs, link)) continue;
     Verdict verdict = Decide(plan.fs, Access::kRead, link.first);
@@ -173,8 +186,11 @@ Explanation Explain(const Plan& plan, const FsPolicy& policy, const host::PathPr
     answer.verdict = InSystem(plan, act, top, found.path);
     return answer;
   }
+  if (const Region* region = PrivateRegion(plan.fs, found.path)) {
+    answer.verdict = InPrivate(plan.fs, *region, act, found.path, answer.exists);
+    return answer;
+  }
   answer.verdict = InTree(plan.fs, act, found.path);
-  if (InPrivateRegion(plan.fs, found.path)) return answer;
   answer.on_host = RegionOf(plan.fs.regions, found.path)->source == RegionSource::kHost;
   if (act == Act::kExecute) {
     answer.verdict = Executable(found.info, std::move(answer.verdict));

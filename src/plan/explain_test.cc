@@ -111,8 +111,18 @@ TEST_F(ExplainTest, ALinkInAMaskedDirectoryCannotBeFollowed) {
 TEST_F(ExplainTest, ALinkInAPrivateDirectoryIsNotThere) {
   Explanation answer = Ask(Act::kRead, "/tmp/link");
   EXPECT_EQ(answer.path, "/tmp/link");
+  EXPECT_FALSE(answer.verdict.allowed);
   EXPECT_EQ(answer.verdict.rule, "fs.temp");
   EXPECT_FALSE(answer.on_host);
+}
+
+TEST_F(ExplainTest, APrivateDirectoryHasNothingOfTheHosts) {
+  paths_.File("/tmp/secret");
+  EXPECT_FALSE(Ask(Act::kRead, "/tmp/secret").verdict.allowed);
+  EXPECT_TRUE(Ask(Act::kWrite, "/tmp/secret").verdict.allowed);
+  EXPECT_TRUE(Ask(Act::kRead, "/tmp").verdict.allowed);
+  policy_.fs.read.push_back(Rule("/tmp/secret", 8));
+  EXPECT_EQ(Ask(Act::kRead, "/tmp/secret").verdict.line, 8);
 }
 
 TEST_F(ExplainTest, ExecAsksForTheExecutableBit) {
