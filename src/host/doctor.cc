@@ -21,6 +21,7 @@ namespace cordon::host {
 namespace {
 
 constexpr long kCgroup2Magic = 0x63677270;
+constexpr std::string_view kIdmapped = "id-mapped mounts";
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path);
@@ -117,9 +118,18 @@ Finding ExamineBubblewrap() {
   return finding;
 }
 
+// Id-mapped mounts are examined, and needed, in a launch by root alone.
 bool Has(const std::vector<Finding>& findings, std::string_view feature) {
   auto found = std::ranges::find(findings, feature, &Finding::feature);
-  return found != findings.end() && found->available;
+  return found != findings.end() ? found->available : feature == kIdmapped;
+}
+
+// Without it there is no launch at all; without the others there is a weaker one.
+bool IsFatal(const Finding& finding) {
+  constexpr std::array kSurvived = {std::string_view("landlock"), std::string_view("pidfd_getfd"),
+                                    kIdmapped};
+  return finding.need == Need::kRequired && !finding.available &&
+         std::ranges::find(kSurvived, finding.feature) == kSurvived.end();
 }
 
 struct Requirement {
@@ -132,8 +142,10 @@ struct Requirement {
 
 std::vector<Requirement> Requirements() {
   return {
-      {"fs.read", "mount namespace, landlock", {"mount namespace", "landlock"}},
-      {"fs.write", "mount namespace, landlock", {"mount namespace", "landlock"}},
+      {"fs.read", "mount namespace, landlock", {"mount namespace", "landlock", "id-mapped mounts"}},
+      {"fs.write",
+       "mount namespace, landlock",
+       {"mount namespace", "landlock", "id-mapped mounts"}},
       {"fs.floor", "mount namespace, broker", {"mount namespace", "seccomp notification"}},
       {"net", "network namespace", {"network namespace"}},
       {"unix", "broker, seccomp", {"seccomp notification", "pidfd_getfd", "network namespace"}},
@@ -152,7 +164,7 @@ std::vector<Requirement> Requirements() {
        {"pid namespace"},
        Level::kPartial,
        "the sum over processes is sampled"},
-      {"limits.processes", "rlimit in the user namespace", {"user namespaces"}},
+      {"limits.processes", "rlimit in the user namespace", {"user namespaces", "id-mapped mounts"}},
       {"limits.files", "rlimit", {}},
       {"limits.disk",
        "tmpfs size",
@@ -178,14 +190,7 @@ std::vector<Finding> Examine() {
 }
 
 std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
-  // Without these there is no launch at all.
-  std::vector<std::string> fatal;
-  for (const Finding& finding : findings) {
-    if (finding.need == Need::kRequired && !finding.available && finding.feature != "landlock" &&
-        finding.feature != "pidfd_getfd") {
-      fatal.push_back(finding.feature);
-    }
-  }
+  auto fatal = std::ranges::find_if(findings, IsFatal);
   std::vector<Enforcement> features;
   for (const Requirement& requirement : Requirements()) {
     Enforcement item{requirement.feature, requirement.mechanism, requirement.best,
@@ -195,8 +200,8 @@ std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
       item.level = Level::kPartial;
       item.note = std::string("no ") + needed;
     }
-    if (!fatal.empty()) {
-      item = {requirement.feature, "", Level::kNone, "a run is refused without " + fatal.front()};
+    if (fatal != findings.end()) {
+      item = {requirement.feature, "", Level::kNone, "a run is refused without " + fatal->feature};
     }
     features.push_back(std::move(item));
   }

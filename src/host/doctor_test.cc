@@ -54,6 +54,15 @@ TEST(Enforceable, WithoutLandlockFilesArePartial) {
   EXPECT_FALSE(DefaultIsFull(features));
 }
 
+TEST(Enforceable, WithoutIdmappedMountsALaunchByRootIsPartial) {
+  std::vector<Finding> findings = AllAvailable();
+  findings.push_back({.feature = "id-mapped mounts"});
+  std::vector<Enforcement> features = Enforceable(findings);
+  EXPECT_EQ(LevelOf(features, "fs.write"), Level::kPartial);
+  EXPECT_EQ(LevelOf(features, "net"), Level::kFull);
+  EXPECT_FALSE(DefaultIsFull(features));
+}
+
 TEST(Enforceable, WhatWasNotFoundIsNotThere) { EXPECT_FALSE(DefaultIsFull(Enforceable({}))); }
 
 TEST(Enforceable, WhatIsOnlyHelpfulDoesNotCount) {

@@ -39,7 +39,7 @@ class FakePaths final : public PathProbe {
   }
 
   PathInfo Inspect(const std::string& path) const override {
-    Walk walk = Follow(path);
+    Walk walk = WalkTo("", path);
     if (walk.end == nullptr) return {.type = walk.failure};
     return {.type = walk.end->type,
             .canonical = walk.path,
@@ -49,12 +49,13 @@ class FakePaths final : public PathProbe {
             .mode = walk.end->mode};
   }
 
-  std::vector<std::pair<std::string, std::string>> Links(const std::string& path) const override {
-    return Follow(path).links;
+  Trail Follow(const std::string& base, const std::string& below) const override {
+    Walk walk = WalkTo(base == "/" ? "" : base, below);
+    return {std::move(walk.links), std::move(walk.path)};
   }
 
   Result<std::vector<DirectoryEntry>> List(const std::string& directory) const override {
-    Walk walk = Follow(directory);
+    Walk walk = WalkTo("", directory);
     if (walk.end == nullptr || walk.end->type != FileType::kDirectory || walk.end->locked) {
       return base::SystemError("opendir " + directory, ENOENT);
     }
@@ -69,7 +70,7 @@ class FakePaths final : public PathProbe {
   }
 
   Result<std::string> ReadStart(const std::string& path) const override {
-    Walk walk = Follow(path);
+    Walk walk = WalkTo("", path);
     if (walk.end == nullptr || walk.end->type != FileType::kRegular) {
       return base::SystemError("open " + path, ENOENT);
     }
@@ -102,9 +103,9 @@ class FakePaths final : public PathProbe {
     return *this;
   }
 
-  Walk Follow(const std::string& path) const {
-    Walk walk;
-    std::vector<std::string> rest = base::Split(path, '/');
+  Walk WalkTo(const std::string& base, const std::string& below) const {
+    Walk walk{.path = base};
+    std::vector<std::string> rest = base::Split(below, '/');
     std::vector<std::string> todo(rest.rbegin(), rest.rend());
     bool missing = false;
     while (!todo.empty()) {
@@ -116,17 +117,19 @@ class FakePaths final : public PathProbe {
         continue;
       }
       if (auto here = nodes_.find(walk.path); here != nodes_.end() && here->second.locked) {
-        return {walk.path, nullptr, FileType::kUnreachable, walk.links};
+        walk.failure = FileType::kUnreachable;
       }
       std::string next = walk.path + "/" + name;
       auto found = nodes_.find(next);
       if (found == nodes_.end()) missing = true;
-      if (missing || !S_ISLNK(found->second.mode)) {
+      bool stopped = missing || walk.failure == FileType::kUnreachable;
+      if (!stopped && S_ISLNK(found->second.mode) && walk.links.size() == kMostLinks) {
+        walk.failure = FileType::kUnreachable;
+        stopped = true;
+      }
+      if (stopped || !S_ISLNK(found->second.mode)) {
         walk.path = std::move(next);
         continue;
-      }
-      if (walk.links.size() == kMostLinks) {
-        return {walk.path, nullptr, FileType::kUnreachable, walk.links};
       }
       const std::string& target = found->second.text;
       walk.links.emplace_back(next, target);
@@ -136,7 +139,8 @@ class FakePaths final : public PathProbe {
     }
     if (walk.path.empty()) walk.path = "/";
     auto end = nodes_.find(walk.path);
-    if (!missing && end != nodes_.end()) walk.end = &end->second;
+    bool reached = !missing && walk.failure == FileType::kMissing;
+    if (reached && end != nodes_.end()) walk.end = &end->second;
     return walk;
   }
 

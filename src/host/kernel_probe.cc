@@ -250,7 +250,8 @@ Finding ExamineIdmappedMounts() {
     finding.detail = "files of the current directory keep their owner in a launch by root";
     return finding;
   }
-  finding.detail = "not for the current directory: " + base::ErrnoText(tried.error);
+  finding.detail = "not for the current directory (" + base::ErrnoText(tried.error) +
+                   "): started by root, the command is uid 0 without capabilities";
   finding.remedy = tried.error == EPERM
                        ? "start cordon as an ordinary user, or give the container CAP_SYS_ADMIN."
                        : "keep the workspace on ext4, xfs, btrfs or tmpfs, or start cordon as an "

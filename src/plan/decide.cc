@@ -52,9 +52,19 @@ bool BelowIgnoringCase(std::string_view inner, std::string_view outer) {
          SameIgnoringCase(inner.substr(0, outer.size()), outer);
 }
 
-// Only what is narrower than the denied path can be allowed within it.
-std::string DenyReadHint(std::string_view path, std::string_view denied) {
-  if (path == denied) return "fs.deny_read = { only = [...] } without it would allow it";
+// Whether `path` is the protected name itself or lies below it.
+bool Covers(const ProtectedName& name, std::string_view path) {
+  if (name.glob) return guard::GlobMatch(name.path, path);
+  if (!name.any_case) return guard::IsInside(path, name.path);
+  return SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path);
+}
+
+// Only what is narrower than the denied path, or than the pattern it matches, can
+// be allowed within it.
+std::string DenyReadHint(std::string_view path, const FsRule& denied) {
+  if (path == denied.path && !denied.from_glob) {
+    return "fs.deny_read = { only = [...] } without it would allow it";
+  }
   return "fs.allow_read_within_deny = [\"" + std::string(path) + "\"] would allow it";
 }
 
@@ -67,7 +77,7 @@ Verdict DenyRead(const RuleMatch& match, std::string_view path) {
   const FsRule& rule = *match.denied_read;
   return Denied(ByRule(rule, rule.path + " is not readable"),
                 BuiltIn(rule.origin) ? "no policy lifts it: it is Cordon's own state"
-                                     : DenyReadHint(path, rule.path));
+                                     : DenyReadHint(path, rule));
 }
 
 Verdict DenyName(const ProtectedName& name) {
@@ -141,7 +151,8 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
     }
   }
   if (match.denied_read != nullptr && match.allowed_within != nullptr && match.read != nullptr &&
-      match.allowed_within->path.size() > match.denied_read->path.size()) {
+      (match.allowed_within->path.size() > match.denied_read->path.size() ||
+       (match.allowed_within->path == match.denied_read->path && match.denied_read->from_glob))) {
     match.denied_read = nullptr;
     match.write = nullptr;  // allowed to be read, no more
     match.read = match.allowed_within;
@@ -171,9 +182,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
                         : "removing it from fs.deny_write would allow it");
   }
   for (const ProtectedName& name : plan.names) {
-    bool hit = name.glob ? guard::GlobMatch(name.path, path)
-                         : SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path);
-    if (hit) return DenyName(name);
+    if (Covers(name, path)) return DenyName(name);
   }
   return Allowed(ByRule(*match.write, "writable"));
 }
@@ -181,10 +190,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
 const ProtectedName* ViolatedName(const std::vector<ProtectedName>& names, std::string_view path,
                                   Creation creation) {
   for (const ProtectedName& name : names) {
-    if (name.glob ? guard::GlobMatch(name.path, path)
-                  : SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path)) {
-      return &name;
-    }
+    if (Covers(name, path)) return &name;
     if (creation == Creation::kEmpty) continue;
     // With content: a whole tree appears at `path`, and a protected name may be
     // in it.

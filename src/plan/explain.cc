@@ -39,7 +39,7 @@ Verdict InDev(const Plan& plan, Act act, std::string_view path) {
 }
 
 Verdict InProc(const Plan& plan, Act act, std::string_view path) {
-  if (path == "/proc/kallsyms" || path == "/proc/keys") {
+  if (std::ranges::find(plan.masked_system, path) != plan.masked_system.end()) {
     return {.rule = "private /proc", .detail = "masked"};
   }
   bool writes = act == Act::kWrite;

@@ -24,7 +24,8 @@ class ExplainTest : public testing::Test {
         .Directory("/home/me/w/.git/hooks")
         .File("/home/me/w/.git/config")
         .Link("/home/me/w/out", "/etc/new")
-        .Link("/tmp/link", "/etc/hosts");
+        .Link("/tmp/link", "/etc/hosts")
+        .File("/proc/kallsyms");
     policy_.fs.read = {Rule("/", 3)};
     policy_.fs.write = {Rule("/home/me/w", 4)};
     policy_.fs.deny_read = {Rule("/home/me/.ssh", 5), Rule("/home/me/.netrc", 6)};
