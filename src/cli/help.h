@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class FormatterBase;
 }
 
