@@ -88,6 +88,8 @@ struct Verdict {
   std::string rule;    // "fs.write policy.toml:7"
   std::string detail;  // what decided, in words
   std::string hint;    // what would allow it
+  std::string source;  // where the rule stands: a file, "preset strict", "built in"; empty: nowhere
+  int line = 0;        // in it; 0: none
   bool operator==(const Verdict&) const = default;
 };
 

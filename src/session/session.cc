@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "host/doctor.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
 #include "sys/process.h"
@@ -106,6 +107,16 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
                          .state_directory = StateDirectory(request.environment)});
 }
 
+// The launch knows only the errno; why the host denies user namespaces is found
+// out when it is needed.
+Error WithCause(Error error) {
+  host::Finding finding = host::ExamineUserNamespaces();
+  if (finding.available) return error;
+  error.message += ": " + finding.detail;
+  error.hint = std::move(finding.remedy);
+  return error;
+}
+
 }  // namespace
 
 Result<plan::Plan> Prepare(const Request& request) {
@@ -115,7 +126,11 @@ Result<plan::Plan> Prepare(const Request& request) {
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
-  return spawn::Supervise(plan, spec, options);
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, options);
+  if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
+    return WithCause(std::move(outcome).error());
+  }
+  return outcome;
 }
 
 Status LeaveRoot(const Request& request, const Unprivileged& target) {
