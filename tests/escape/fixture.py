@@ -116,6 +116,11 @@ def spill(target, data=b"planted\n", flags=os.O_WRONLY):
         os.close(fd)
 
 
+def link_open_file(fd, target):
+    """A name for what a descriptor holds."""
+    succeed(libc.linkat(-100, b"/proc/self/fd/%d" % fd, -100, os.fsencode(target), 0x400))
+
+
 def secret_in(target):
     """Reads it; Refused if it can be read but does not say anything."""
     with open(target, "rb") as file:
@@ -192,6 +197,8 @@ class Fixture:
 
     def repository(self, top):
         """A repository by its files, so that git need not be there."""
+        if os.path.exists(top + "/.git"):
+            return
         self.write(top + "/.git/HEAD", "ref: refs/heads/main\n")
         self.write(top + "/.git/config", "[core]\n\trepositoryformatversion = 0\n")
         self.write(top + "/.git/hooks/pre-commit.sample", "#!/bin/sh\n", 0o755)
@@ -210,6 +217,8 @@ class Fixture:
 
     def target(self, place, name):
         """A directory for one attack to work on."""
+        if place == "top":
+            return self.ws  # the workspace itself, of which nothing may change
         folder = {"ws": self.ws + "/work"}.get(place) or getattr(self, place)
         folder = f"{folder}/{place}-{name}"
         self.write(folder + "/file", CONTENT)
@@ -326,10 +335,12 @@ class Attack:
 class Suite:
     """`context(fixture)` gives what the attacks find in `t` besides `t.dir`, the
     directory prepared for them, and the fixture's folders. `flags` are for
-    `cordon run`. `evidence(fixture)` is called after each run, and what it
+    `cordon run`. `prepare(fixture, folder)` adds to a target. `evidence(fixture)` is called after each run, and what it
     returns is a list of complaints."""
 
-    def __init__(self, name, context=None, flags=(), evidence=None, before=None, hold=None):
+    def __init__(self, name, context=None, flags=(), evidence=None, before=None, hold=None,
+                 prepare=None):
+        self.prepare = prepare or (lambda fixture, folder: None)
         self.name, self.context, self.flags = name, context, flags
         self.evidence, self.before, self.hold = evidence, before, hold
         self.attacks, self.benign, self.tests = {}, {}, []
@@ -391,6 +402,8 @@ class Suite:
             if not listed:
                 return
             self.orders(fixture, listed, fixture.base + "/orders.json")
+            for _, _, target in listed:
+                self.prepare(fixture, target)
             if self.before:
                 self.before(fixture)
             done = subprocess.run([PYTHON, os.path.abspath(sys.argv[0]), "--perform",
@@ -422,6 +435,8 @@ class Suite:
             for source in (os.path.abspath(sys.argv[0]), os.path.abspath(__file__)):
                 shutil.copy(source, folder)
             self.orders(fixture, listed, folder + "/orders.json")
+            for _, _, target in listed:
+                self.prepare(fixture, target)
             if self.before:
                 self.before(fixture)
             before = fixture.state()
