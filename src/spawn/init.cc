@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace cordon::spawn {
 namespace {
@@ -64,8 +65,8 @@ const char* PathVariable(char** envp) {
   return "/usr/local/bin:/usr/bin:/bin";
 }
 
-// As execvp does: the first entry of PATH that can be executed; EACCES is told
-// only if nothing later was found.
+// As a shell does: the first entry of PATH that can be executed. EACCES is told
+// only if nothing later was found, and not for directories that are out of reach.
 int ExecSearch(Start& start) {
   char candidate[4096];
   int error = ENOENT;
@@ -82,6 +83,9 @@ int ExecSearch(Start& start) {
       candidate[end++] = '/';
       for (size_t i = 0; i <= name_length; ++i) candidate[end++] = start.program[i];
       long result = Syscall(__NR_execve, Arg(candidate), Arg(start.argv), Arg(start.envp));
+      if (result == -EACCES && Syscall(__NR_faccessat, AT_FDCWD, Arg(candidate), F_OK) != 0) {
+        result = -ENOENT;
+      }
       if (result != -ENOENT && result != -ENOTDIR) error = static_cast<int>(-result);
       if (result != -ENOENT && result != -ENOTDIR && result != -EACCES) return error;
     }
