@@ -336,10 +336,11 @@ class Suite:
     """`context(fixture)` gives what the attacks find in `t` besides `t.dir`, the
     directory prepared for them, and the fixture's folders. `flags` are for
     `cordon run`. `prepare(fixture, folder)` adds to a target. `evidence(fixture)` is called after each run, and what it
-    returns is a list of complaints."""
+    returns is a list of complaints. `evident`: the controls must cause some."""
 
     def __init__(self, name, context=None, flags=(), evidence=None, before=None, hold=None,
-                 prepare=None):
+                 prepare=None, evident=False):
+        self.evident = evident
         self.prepare = prepare or (lambda fixture, folder: None)
         self.name, self.context, self.flags = name, context, flags
         self.evidence, self.before, self.hold = evidence, before, hold
@@ -411,6 +412,9 @@ class Suite:
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                                   env=fixture.environment(), check=False)
             results = parse(done.stdout)
+            complaints = self.evidence(fixture) if self.evidence else []
+            if self.evident and not complaints:
+                self.problem("control", None, "the attacks leave no evidence outside")
             for attack in wanted:
                 verdict, detail, code = results.get((attack.name, "control"), ("missing", "", 0))
                 if verdict == "done" or code in ABSENT:

@@ -67,7 +67,7 @@ def evidence(f):
     return ["the victim got the signal"] if os.path.exists(f.base + "/marker") else []
 
 
-SUITE = Suite("processes", context=context, evidence=evidence)
+SUITE = Suite("processes", context=context, evidence=evidence, evident=True)
 
 
 def others(t):
