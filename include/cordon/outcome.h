@@ -33,6 +33,7 @@ struct Violation {
   std::string operation;  // "create", "connect"
   std::string subject;    // the path
   std::string rule;       // "floor built in"
+  std::string hint;       // what would allow it, if anything would
   uint64_t count = 1;
   bool operator==(const Violation&) const = default;
 };

@@ -57,6 +57,7 @@ enum class Code {
   X(kTimedOut, "timed_out")                                             \
   X(kMemoryLimit, "memory_limit")                                       \
   X(kCpuLimit, "cpu_limit")                                             \
+  X(kProcessLimit, "process_limit")                                     \
   X(kCancelled, "cancelled")                                            \
   /* denials */                                                         \
   X(kFloorName, "floor_name")                                           \

@@ -98,7 +98,7 @@ Result<Outcome> Run(const Options& options) {
                                                              : spawn::OutputMode::kPass;
   return session::RunOnce(request, {.output = output,
                                     .signal_fd = signals.get(),
-                                    .self = spawn::SelfProtection::kUndumpable});
+                                    .self = spawn::SelfProtection::kSealed});
 }
 
 int Report(const Options& options, const Result<Outcome>& outcome) {

@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "cli/command.h"
+#include "sys/process.h"
 
 namespace cordon::cli {
 namespace {
@@ -82,6 +83,7 @@ int Main(int argc, char** argv) {
 }  // namespace cordon::cli
 
 int main(int argc, char** argv) {
+  cordon::sys::ReserveStandardStreams();
   try {
     return cordon::cli::Main(argc, argv);
   } catch (const std::exception& error) {

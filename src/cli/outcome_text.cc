@@ -52,6 +52,7 @@ std::string OutcomeJson(const Outcome& outcome) {
                                   {"operation", violation.operation},
                                   {"subject", violation.subject},
                                   {"rule", violation.rule},
+                                  {"hint", violation.hint},
                                   {"count", violation.count}});
   }
   json["new_repositories"] = Json::array();
@@ -77,8 +78,14 @@ std::string OutcomeNotice(const Outcome& outcome) {
                             outcome.violations.size() - kMostShown);
       break;
     }
-    notice += fmt::format("cordon: denied: {} {} ({}: {})\n", violation.operation,
-                          violation.subject, ReasonId(violation.reason), violation.rule);
+    notice += fmt::format("cordon: denied: {} {} ({}: {}){}{}\n", violation.operation,
+                          violation.subject, ReasonId(violation.reason), violation.rule,
+                          violation.hint.empty() ? "" : "; ", violation.hint);
+  }
+  for (const std::string& path : outcome.new_repositories) {
+    notice += fmt::format("cordon: made a git repository, whose hooks and configuration are its "
+                          "own: {}\n",
+                          base::Printable(path));
   }
   return notice;
 }

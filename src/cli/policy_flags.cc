@@ -12,7 +12,6 @@
 namespace cordon::cli {
 namespace {
 
-constexpr char kAdminFile[] = "/etc/cordon/policy.toml";
 constexpr char kUserFile[] = ".config/cordon/policy.toml";
 constexpr char kWorkspaceFile[] = ".cordon.toml";
 
@@ -77,8 +76,9 @@ std::string Variable(const policy::Context& context, const std::string& name) {
 
 class Loader {
  public:
-  Loader(const PolicyFlags& flags, const policy::Context& context)
+  Loader(const PolicyFlags& flags, const PolicyPlaces& places, const policy::Context& context)
       : flags_(flags),
+        places_(places),
         context_(context),
         trust_(TrustStore::InState(context.home, Variable(context, "XDG_STATE_HOME"))) {}
 
@@ -99,7 +99,7 @@ class Loader {
 
  private:
   Status ReadStandardFiles() {
-    CORDON_ASSIGN_OR_RETURN(inputs_.admin, ReadPolicyFile(kAdminFile, FileRules::kConfig));
+    CORDON_ASSIGN_OR_RETURN(inputs_.admin, ReadPolicyFile(places_.admin_file, FileRules::kConfig));
     if (!context_.home.empty()) {
       std::string user_file = guard::JoinPath(context_.home, kUserFile);
       CORDON_ASSIGN_OR_RETURN(auto user, ReadPolicyFile(user_file, FileRules::kConfig));
@@ -147,6 +147,7 @@ class Loader {
   }
 
   const PolicyFlags& flags_;
+  const PolicyPlaces& places_;
   const policy::Context& context_;
   TrustStore trust_;
   policy::LayerInputs inputs_;
@@ -195,14 +196,14 @@ Result<policy::Context> MakeContext(const PolicyFlags& flags) {
   return context;
 }
 
-Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags) {
+Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places) {
   if (!flags.settings.empty()) {
     return base::Unsupported("flag --settings: other tools' settings are not read yet");
   }
   LoadedPolicy loaded;
   CORDON_ASSIGN_OR_RETURN(loaded.context, MakeContext(flags));
   if (!flags.workspace.empty()) loaded.workspace_choice = WorkspaceChoice::kNamed;
-  CORDON_ASSIGN_OR_RETURN(loaded.policy, Loader(flags, loaded.context).Load());
+  CORDON_ASSIGN_OR_RETURN(loaded.policy, Loader(flags, places, loaded.context).Load());
   return loaded;
 }
 

@@ -43,8 +43,13 @@ struct LoadedPolicy {
 // $HOME, the real path of the workspace and the environment.
 Result<policy::Context> MakeContext(const PolicyFlags& flags);
 
+// Where the administrator's file is; tests put it elsewhere.
+struct PolicyPlaces {
+  std::string admin_file = "/etc/cordon/policy.toml";
+};
+
 // Reads all the layers' files and stacks them. A --policy file that lies in a
 // writable root is kPolicyUntrusted unless its digest is trusted.
-Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags);
+Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places = {});
 
 }  // namespace cordon::cli

@@ -107,6 +107,18 @@ bool MatchComponents(const Components& pattern, const Components& names) {
   return p == pattern.size();
 }
 
+// Whether an absolute path has nothing to normalise, which is nearly always so.
+bool IsNormal(std::string_view path) {
+  if (path == "/") return true;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '/') continue;
+    std::string_view rest = path.substr(i + 1, 3);
+    bool dots = rest.starts_with("./") || rest == "." || rest == "../" || rest == "..";
+    if (rest.empty() || rest[0] == '/' || dots) return false;
+  }
+  return true;
+}
+
 std::string Assemble(const Components& components, bool absolute) {
   std::string path;
   for (std::string_view component : components) {
@@ -121,6 +133,7 @@ std::string Assemble(const Components& components, bool absolute) {
 
 std::string NormalizePath(std::string_view path) {
   bool absolute = IsAbsolute(path);
+  if (absolute && IsNormal(path)) return std::string(path);
   Components kept;
   for (std::string_view component : SplitComponents(path)) {
     if (component == ".") continue;
@@ -161,7 +174,10 @@ std::string_view BaseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-bool HasGlob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
+bool HasGlob(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return c == '*' || c == '?' || c == '['; });
+}
 
 bool GlobMatch(std::string_view pattern, std::string_view path) {
   if (!IsAbsolute(pattern) || !IsAbsolute(path)) return false;
@@ -169,6 +185,7 @@ bool GlobMatch(std::string_view pattern, std::string_view path) {
 }
 
 std::string EscapeGlob(std::string_view text) {
+  if (!HasGlob(text)) return std::string(text);
   std::string pattern;
   for (char c : text) {
     if (c == '*' || c == '?' || c == '[') {
@@ -181,6 +198,7 @@ std::string EscapeGlob(std::string_view text) {
 }
 
 std::optional<std::string> UnescapeGlob(std::string_view pattern) {
+  if (!HasGlob(pattern)) return std::string(pattern);
   std::string text;
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '*' || pattern[i] == '?') return std::nullopt;

@@ -27,6 +27,20 @@ TEST(NormalizePath, ResolvesByTextAlone) {
   for (auto [in, out] : cases) EXPECT_EQ(NormalizePath(in), out) << in;
 }
 
+TEST(NormalizePath, LeavesNothingToNormalise) {
+  // Every text over this alphabet, against the definition of a normal path.
+  std::string text(6, '/');
+  for (int code = 0; code < 729; ++code) {
+    for (int i = 1, rest = code; i < 6; ++i, rest /= 3) text[i] = "/.a"[rest % 3];
+    std::string normal = NormalizePath(text);
+    EXPECT_EQ(normal.find("//"), std::string::npos) << text;
+    for (const char* part : {"/./", "/../"}) {
+      EXPECT_EQ((normal + "/").find(part), std::string::npos) << text;
+    }
+    EXPECT_TRUE(normal == "/" || !normal.ends_with('/')) << text;
+  }
+}
+
 TEST(NormalizePath, IsIdempotent) {
   for (const char* path : {"/a/./../b//..", "../..//x/", "//..//a/...", "./."}) {
     std::string once = NormalizePath(path);

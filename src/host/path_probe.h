@@ -40,15 +40,22 @@ struct DirectoryEntry {
   bool operator==(const DirectoryEntry&) const = default;
 };
 
+// The way to a path that need not exist.
+struct Trail {
+  std::vector<std::pair<std::string, std::string>> links;  // symbolic links met, with their targets
+  std::string end;  // where it leads; components that do not exist are taken as written
+  bool operator==(const Trail&) const = default;
+};
+
 class PathProbe {
  public:
   virtual ~PathProbe() = default;
   // Follows symbolic links.
   virtual PathInfo Inspect(const std::string& path) const = 0;
-  // The symbolic links met on the way to `path`, each with its target, in order.
-  virtual std::vector<std::pair<std::string, std::string>> Links(const std::string& path) const = 0;
+  // Walks `below` from the canonical directory `base`, following links.
+  virtual Trail Follow(const std::string& base, const std::string& below) const = 0;
   virtual Result<std::vector<DirectoryEntry>> List(const std::string& directory) const = 0;
-  // The first 4 KiB of a regular file.
+  // The first 64 KiB of a regular file.
   virtual Result<std::string> ReadStart(const std::string& path) const = 0;
 };
 

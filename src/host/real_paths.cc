@@ -33,7 +33,19 @@ std::string PathOf(int fd) {
 
 }  // namespace
 
+bool RealPaths::KnownMissing(const std::string& path) const {
+  for (size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    auto found = listed_.find(slash == 0 ? "/" : path.substr(0, slash));
+    if (found == listed_.end()) continue;
+    size_t end = path.find('/', slash + 1);
+    std::string name = path.substr(slash + 1, end == std::string::npos ? end : end - slash - 1);
+    if (!name.empty() && !found->second.contains(name)) return true;
+  }
+  return false;
+}
+
 PathInfo RealPaths::Inspect(const std::string& path) const {
+  if (KnownMissing(path)) return {};
   sys::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) {
     bool missing = errno == ENOENT || errno == ENOTDIR;
@@ -49,12 +61,13 @@ PathInfo RealPaths::Inspect(const std::string& path) const {
           .mode = status.st_mode};
 }
 
-std::vector<std::pair<std::string, std::string>> RealPaths::Links(const std::string& path) const {
-  std::vector<std::pair<std::string, std::string>> links;
-  std::vector<std::string> rest = base::Split(path, '/');
+Trail RealPaths::Follow(const std::string& base, const std::string& below) const {
+  constexpr size_t kMostLinks = 40;
+  Trail trail;
+  std::vector<std::string> rest = base::Split(below, '/');
   std::reverse(rest.begin(), rest.end());
-  std::string walked;
-  while (!rest.empty() && links.size() < 40) {
+  std::string walked = base == "/" ? "" : base;
+  while (!rest.empty()) {
     std::string name = std::move(rest.back());
     rest.pop_back();
     if (name.empty() || name == ".") continue;
@@ -64,22 +77,26 @@ std::vector<std::pair<std::string, std::string>> RealPaths::Links(const std::str
     }
     std::string next = walked + "/" + name;
     char target[PATH_MAX];
-    ssize_t length = readlink(next.c_str(), target, sizeof(target));
-    if (length < 0) {
+    ssize_t length = KnownMissing(next) ? -1 : readlink(next.c_str(), target, sizeof(target));
+    if (length < 0 || trail.links.size() == kMostLinks) {
       walked = std::move(next);
       continue;
     }
-    links.emplace_back(next, std::string(target, static_cast<size_t>(length)));
-    std::vector<std::string> parts = base::Split(links.back().second, '/');
+    trail.links.emplace_back(next, std::string(target, static_cast<size_t>(length)));
+    std::vector<std::string> parts = base::Split(trail.links.back().second, '/');
     rest.insert(rest.end(), parts.rbegin(), parts.rend());
     if (target[0] == '/') walked.clear();
   }
-  return links;
+  trail.end = walked.empty() ? "/" : walked;
+  return trail;
 }
 
 Result<std::vector<DirectoryEntry>> RealPaths::List(const std::string& directory) const {
   DIR* stream = opendir(directory.c_str());
-  if (stream == nullptr) return base::SystemError("opendir " + base::Printable(directory), errno);
+  if (stream == nullptr) {
+    if (errno == ENOENT) listed_[directory];  // nothing is in it
+    return base::SystemError("opendir " + base::Printable(directory), errno);
+  }
   std::vector<DirectoryEntry> entries;
   errno = 0;
   while (dirent* entry = readdir(stream)) {
@@ -97,6 +114,8 @@ Result<std::vector<DirectoryEntry>> RealPaths::List(const std::string& directory
   int error = errno;
   closedir(stream);
   if (error != 0) return base::SystemError("readdir " + base::Printable(directory), error);
+  std::unordered_set<std::string>& names = listed_[directory];
+  for (const DirectoryEntry& entry : entries) names.insert(entry.name);
   return entries;
 }
 
@@ -107,7 +126,7 @@ Result<std::string> RealPaths::ReadStart(const std::string& path) const {
   if (fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return base::SystemError("read " + base::Printable(path), EINVAL);
   }
-  std::string text(4096, '\0');
+  std::string text(64 * 1024, '\0');
   ssize_t length = read(fd.get(), text.data(), text.size());
   if (length < 0) return base::SystemError("read " + base::Printable(path), errno);
   text.resize(static_cast<size_t>(length));

@@ -22,6 +22,13 @@ bool BelowIgnoringCase(std::string_view inner, std::string_view outer) {
          SameIgnoringCase(inner.substr(0, outer.size()), outer);
 }
 
+// Whether `path` is the protected name itself or lies below it.
+bool Covers(const ProtectedName& name, std::string_view path) {
+  if (name.glob) return guard::GlobMatch(name.path, path);
+  if (!name.any_case) return guard::IsInside(path, name.path);
+  return SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path);
+}
+
 Verdict DenyRead(const FsPlan& plan, const RuleMatch& match) {
   if (match.denied_read != nullptr) {
     bool floor = match.denied_read->kind == RuleKind::kFloor;
@@ -87,7 +94,8 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
     }
   }
   if (match.denied_read != nullptr && match.allowed_within != nullptr && match.read != nullptr &&
-      match.allowed_within->path.size() > match.denied_read->path.size()) {
+      (match.allowed_within->path.size() > match.denied_read->path.size() ||
+       (match.allowed_within->path == match.denied_read->path && match.denied_read->from_glob))) {
     match.denied_read = nullptr;
     match.write = nullptr;  // allowed to be read, no more
     match.read = match.allowed_within;
@@ -126,9 +134,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
                           : "removing it from fs.deny_write would allow it"};
   }
   for (const ProtectedName& name : plan.names) {
-    bool hit = name.glob ? guard::GlobMatch(name.path, path)
-                         : SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path);
-    if (hit) {
+    if (Covers(name, path)) {
       return {.allowed = false,
               .rule = std::string(name.kind == RuleKind::kFloor ? "floor" : "fs.deny_new") + " " +
                       name.origin.ToString(),
@@ -142,10 +148,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
 const ProtectedName* ViolatedName(const std::vector<ProtectedName>& names, std::string_view path,
                                   Creation creation) {
   for (const ProtectedName& name : names) {
-    if (name.glob ? guard::GlobMatch(name.path, path)
-                  : SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path)) {
-      return &name;
-    }
+    if (Covers(name, path)) return &name;
     if (creation == Creation::kEmpty) continue;
     // With content: a whole tree appears at `path`, and a protected name may be
     // in it.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "plan/git_config.h"
 
 namespace cordon::plan {
 namespace {
@@ -60,6 +61,26 @@ void AddModules(const host::PathProbe& probe, const std::string& directory, GitM
     } else {
       AddModules(probe, module, git, depth - 1, paths);
     }
+  }
+}
+
+// Files that the configuration makes git run or read, where they lie.
+void AddConfigured(const host::PathProbe& probe, const std::string& git_dir,
+                   const std::string& worktree, std::vector<std::string>& paths) {
+  Result<std::string> config = probe.ReadStart(git_dir + "/config");
+  if (!config) return;
+  auto add = [&](const std::string& base, const std::string& value) {
+    if (!value.empty() && !value.starts_with('~')) {
+      paths.push_back(guard::NormalizePath(guard::JoinPath(base, value)));
+    }
+  };
+  for (const char* key : {"hookspath", "fsmonitor"}) {
+    for (const std::string& value : GitConfigValues(*config, "core", key)) {
+      if (value != "true" && value != "false") add(worktree, value);
+    }
+  }
+  for (const char* section : {"include", "includeif"}) {
+    for (const std::string& value : GitConfigValues(*config, section, "path")) add(git_dir, value);
   }
 }
 
@@ -150,10 +171,18 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
   std::string prefix = top == "/" ? "" : top;
   for (const char* name : kTrustedNames) paths.push_back(prefix + "/" + name);
   if (git == GitMode::kOff) return paths;
+  // Git takes a directory with HEAD, objects and refs for a bare repository, and
+  // obeys its configuration, if .git is not valid: HEAD is what makes it one.
+  paths.push_back(prefix + "/HEAD");
+  if (probe.Inspect(prefix + "/HEAD").exists() && probe.Inspect(prefix + "/objects").directory()) {
+    paths.pop_back();  // it is one already
+    AddGitDirectory(probe, top, git, 4, paths);
+  }
   std::string dot_git = prefix + "/.git";
   host::PathInfo info = probe.Inspect(dot_git);
   if (info.directory()) {
     AddGitDirectory(probe, info.canonical, git, 4, paths);
+    AddConfigured(probe, info.canonical, top, paths);
   } else if (info.type == host::FileType::kRegular) {
     paths.push_back(dot_git);  // the pointer itself
     std::string git_dir = PointedTo(probe, dot_git);
@@ -161,7 +190,10 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
     AddGitDirectory(probe, git_dir, git, 4, paths);
     paths.push_back(git_dir + "/gitdir");
     std::string common = PointedTo(probe, git_dir + "/commondir");
-    if (!common.empty()) AddGitDirectory(probe, common, git, 4, paths);
+    if (!common.empty()) {
+      AddGitDirectory(probe, common, git, 4, paths);
+      AddConfigured(probe, common, top, paths);
+    }
   }
   return paths;
 }
@@ -182,14 +214,7 @@ std::vector<std::string> LinkedGitDirectories(const host::PathProbe& probe,
   }
   Result<std::string> config = probe.ReadStart(git_dir + "/config");
   if (!config) return {};
-  for (const std::string& line : base::Split(*config, '\n')) {
-    size_t start = line.find_first_not_of(" \t");
-    if (start == std::string::npos || line.compare(start, 8, "worktree") != 0) continue;
-    size_t value = line.find('=');
-    if (value == std::string::npos) continue;
-    value = line.find_first_not_of(" \t", value + 1);
-    if (value == std::string::npos) continue;
-    std::string target = Trimmed(std::string_view(line).substr(value));
+  for (const std::string& target : GitConfigValues(*config, "core", "worktree")) {
     if (guard::NormalizePath(guard::JoinPath(git_dir, target)) == root) return {git_dir};
   }
   return {};

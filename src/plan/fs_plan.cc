@@ -46,8 +46,10 @@ class Planner {
     return in_.memory_limit == 0 ? kDefault : std::min(kDefault, in_.memory_limit / 8);
   }
 
-  void AddRule(RuleKind kind, const PathInfo& info, const Origin& origin) {
-    plan_.rules.push_back({kind, info.canonical, info.directory(), info.device, info.inode, origin});
+  void AddRule(RuleKind kind, const PathInfo& info, const Origin& origin,
+               bool from_glob = false) {
+    plan_.rules.push_back({kind, info.canonical, info.directory(), info.device, info.inode,
+                           from_glob, origin});
   }
 
   Error Missing(const PathRule& rule, const PathInfo& info) const {
@@ -68,7 +70,9 @@ class Planner {
       }
       AddRule(kind, info, rule.origin);
       if (info.canonical != rule.path) {
-        for (auto& link : in_.probe.Links(rule.path)) plan_.links.push_back(std::move(link));
+        for (auto& link : in_.probe.Follow("/", rule.path).links) {
+          plan_.links.push_back(std::move(link));
+        }
       }
     }
     return {};
@@ -130,7 +134,8 @@ class Planner {
       if (info.exists()) AddRule(RuleKind::kAllowWithin, info, rule.origin);
     }
     for (const PathRule& rule : in_.policy.deny_new) {
-      plan_.names.push_back({rule.path, rule.glob, RuleKind::kDenyWrite, rule.origin});
+      plan_.names.push_back(
+          {rule.path, rule.glob, /*any_case=*/false, RuleKind::kDenyWrite, rule.origin});
     }
     return {};
   }
@@ -141,7 +146,7 @@ class Planner {
         for (const std::string& path : scan_.glob_matches) {
           if (!guard::GlobMatch(rule.path, path)) continue;
           if (PathInfo info = in_.probe.Inspect(path); info.exists()) {
-            AddRule(kind, info, rule.origin);
+            AddRule(kind, info, rule.origin, /*from_glob=*/true);
           }
         }
         continue;
@@ -158,7 +163,9 @@ class Planner {
   void AddProtected(RuleKind kind, const std::string& path, const PathInfo& info,
                     const Origin& origin) {
     if (info.exists()) AddRule(kind, info, origin);
-    if (HasRule(RuleKind::kWrite, path)) plan_.names.push_back({path, false, kind, origin});
+    if (HasRule(RuleKind::kWrite, path)) {
+      plan_.names.push_back({path, false, /*any_case=*/true, kind, origin});
+    }
   }
 
   void AddFloor() {
@@ -169,19 +176,41 @@ class Planner {
     tops.erase(repeated.begin(), repeated.end());
     for (const std::string& top : tops) {
       for (const std::string& path : FloorPaths(in_.probe, top, in_.policy.git)) {
-        PathInfo info = in_.probe.Inspect(path);
-        if (info.exists() && HasRule(RuleKind::kWrite, info.canonical)) {
-          AddRule(RuleKind::kFloor, info, kFloorOrigin);
-        }
-        if (HasRule(RuleKind::kWrite, path)) {
-          plan_.names.push_back({path, false, RuleKind::kFloor, kFloorOrigin});
-        }
+        AddFloorPath(top, path);
       }
+      AddFloorLinks(in_.probe.Follow(top, ".git"));
     }
-    if (in_.home.empty()) return;
     // Cordon's own state and configuration, whatever else is granted.
+    if (!in_.state.empty()) Protect(RuleKind::kDenyRead, in_.state, kFloorOrigin);
+    if (in_.home.empty()) return;
     Protect(RuleKind::kDenyRead, in_.home + "/.local/state/cordon", kFloorOrigin);
     Protect(RuleKind::kFloor, in_.home + "/.config/cordon", kFloorOrigin);
+  }
+
+  void AddFloorPath(const std::string& top, const std::string& path) {
+    PathInfo info = in_.probe.Inspect(path);
+    if (info.exists() && HasRule(RuleKind::kWrite, info.canonical)) {
+      AddRule(RuleKind::kFloor, info, kFloorOrigin);
+    }
+    AddFloorName(path);
+    if (info.exists() && info.canonical == path) return;
+    // Links on the way, and where they lead, also when nothing is there yet.
+    bool below = guard::IsInside(path, top) && path != top;
+    host::Trail trail = below ? in_.probe.Follow(top, path.substr(top == "/" ? 1 : top.size() + 1))
+                              : in_.probe.Follow("/", path);
+    if (trail.links.empty()) return;
+    AddFloorLinks(trail);
+    AddFloorName(trail.end);
+  }
+
+  void AddFloorLinks(const host::Trail& trail) {
+    for (const auto& [link, target] : trail.links) AddFloorName(link);
+  }
+
+  void AddFloorName(const std::string& path) {
+    if (!HasRule(RuleKind::kWrite, path)) return;
+    bool any_case = guard::BaseName(path) != "HEAD";
+    plan_.names.push_back({path, false, any_case, RuleKind::kFloor, kFloorOrigin});
   }
 
   void Protect(RuleKind kind, const std::string& path, const Origin& origin) {

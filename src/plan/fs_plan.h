@@ -27,6 +27,7 @@ struct FsRule {
   bool directory = true;
   uint64_t device = 0;
   uint64_t inode = 0;
+  bool from_glob = false;  // a match of a pattern; at equal depth a literal exception wins
   Origin origin;
   bool operator==(const FsRule& o) const {
     return kind == o.kind && path == o.path && directory == o.directory && device == o.device &&
@@ -38,6 +39,7 @@ struct FsRule {
 struct ProtectedName {
   std::string path;   // canonical parent; a pattern when `glob`
   bool glob = false;
+  bool any_case = true;  // file systems and tools may take .GIT for .git
   RuleKind kind = RuleKind::kFloor;  // kFloor, or kDenyWrite for deny_new
   Origin origin;
   bool operator==(const ProtectedName& o) const {
@@ -103,6 +105,7 @@ struct FsInputs {
   const host::PathProbe& probe;
   std::string workspace;  // absolute, exists
   std::string home;
+  std::string state;          // Cordon's own state directory; empty: below the home
   uint64_t memory_limit = 0;  // 0: none
   enum class Floor { kOn, kOff } floor = Floor::kOn;
 };

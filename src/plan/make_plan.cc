@@ -44,6 +44,21 @@ Status CheckSupported(const Policy& policy) {
   return {};
 }
 
+// Kernel internals. Most are root's alone; those that the sandbox's user could
+// read are masked.
+std::vector<std::string> MaskedSystem(const PlanInputs& in) {
+  std::vector<std::string> masked;
+  for (const char* path :
+       {"/proc/kallsyms", "/proc/keys", "/proc/kcore", "/proc/kmsg", "/proc/timer_list",
+        "/proc/sched_debug", "/proc/latency_stats", "/proc/vmallocinfo", "/proc/slabinfo",
+        "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/sysrq-trigger"}) {
+    host::PathInfo info = in.probe.Inspect(path);
+    bool readable = info.owner == in.facts.uid || (info.mode & 0004) != 0;
+    if (info.exists() && readable) masked.emplace_back(path);
+  }
+  return masked;
+}
+
 std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   bool landlock = plan.landlock_abi > 0;
   std::string fs = landlock ? "mount namespace, landlock" : "mount namespace";
@@ -72,6 +87,13 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
     list[8].level = Level::kPartial;
     list[8].note = "env.mode is \"inherit\"";
   }
+  bool root = plan.uid == 0;
+  if (root) {
+    for (size_t i : {0, 1}) {
+      list[i].level = Level::kPartial;
+      list[i].note = "the command is uid 0 without capabilities: its files cannot be id-mapped";
+    }
+  }
   const LimitPolicy& limits = plan.limits;
   auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
                    const char* note) {
@@ -82,8 +104,9 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
         "the sum over processes is sampled");
   limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
         Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
-  limit("limits.processes", limits.processes.has_value(), "rlimit in the user namespace",
-        Level::kFull, "");
+  limit("limits.processes", limits.processes.has_value(),
+        root ? "watching the tree" : "rlimit in the user namespace",
+        root ? Level::kPartial : Level::kFull, root ? "the kernel does not count root's" : "");
   limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
   bool temp = plan.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk", temp ? "tmpfs size" : "", temp ? Level::kPartial : Level::kNone,
@@ -181,6 +204,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                        .probe = in.probe,
                        .workspace = in.workspace,
                        .home = in.facts.home,
+                       .state = in.state_directory,
                        .memory_limit = in.policy.limits.memory.value_or(0),
                        .floor = in.floor}));
   CORDON_TRY(CheckCommand(in.command, plan.fs));
@@ -201,6 +225,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   plan.uid = in.facts.uid;
   plan.gid = in.facts.gid;
   for (const PathRule& device : in.policy.fs.devices) plan.devices.push_back(device.path);
+  plan.masked_system = MaskedSystem(in);
   plan.enforcement = Enforced(plan, in);
   CORDON_TRY(CheckRequired(in.policy, plan.enforcement));
   return plan;

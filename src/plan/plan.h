@@ -37,6 +37,7 @@ struct Plan {
   Terminal terminal = Terminal::kNone;
   unsigned terminal_streams = 0;  // bit n: stream n
   std::vector<std::string> devices;
+  std::vector<std::string> masked_system;  // files of /proc that are nobody's business inside
   int landlock_abi = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -55,6 +56,7 @@ struct PlanInputs {
   unsigned terminal_streams = 0;
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   std::string cache_directory;  // where private caches persist; empty: nowhere
+  std::string state_directory;  // Cordon's own, if not below the home
 };
 
 // Refuses what cannot be enforced: policy keys whose mechanism is not built yet

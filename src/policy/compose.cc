@@ -5,6 +5,7 @@
 
 #include "guard/path.h"
 #include "policy/host_pattern.h"
+#include "policy/schema.h"
 
 namespace cordon::policy {
 namespace {
@@ -301,10 +302,20 @@ LeakPolicy ComposeLeaks(const LeakPolicy& a, const LeakPolicy& b) {
   return {.scan = a.scan, .on_leak = Stricter(a.on_leak, b.on_leak)};
 }
 
-// The place of the side whose value was taken; the parent's where both have it.
-Policy::Origins ComposeOrigins(const Policy& parent, const Policy& child) {
-  Policy::Origins origins = parent.origins;
-  origins.insert(child.origins.begin(), child.origins.end());
+// The place of the side whose value was taken; the parent's where both said it.
+Policy::Origins ComposeOrigins(const Policy& parent, const Policy& child, const Policy& composed) {
+  Policy::Origins origins;
+  for (const Key& key : Keys()) {
+    std::string name(key.name);
+    auto of_parent = parent.origins.find(name), of_child = child.origins.find(name);
+    bool from_parent = of_parent != parent.origins.end() &&
+                       (of_child == child.origins.end() || SameValue(key, composed, parent));
+    if (from_parent) {
+      origins[name] = of_parent->second;
+    } else if (of_child != child.origins.end()) {
+      origins[name] = of_child->second;
+    }
+  }
   return origins;
 }
 
@@ -352,7 +363,7 @@ Policy Compose(const Policy& parent, const Policy& child) {
   policy.audit.log = parent.audit.log.empty() ? child.audit.log : parent.audit.log;
   policy.audit.denials = Stricter(parent.audit.denials, child.audit.denials);
   policy.leaks = ComposeLeaks(parent.leaks, child.leaks);
-  policy.origins = ComposeOrigins(parent, child);
+  policy.origins = ComposeOrigins(parent, child, policy);
   return Canonical(std::move(policy));
 }
 

@@ -175,15 +175,21 @@ Result<Node> ParseJson(std::string_view text, std::string_view source) {
 
 // ---- TOML ----
 
-// toml11 recurses once per bracket and per dotted key. This finds how deep it
-// would go, skipping strings and comments, before it is let loose.
-class TomlDepth {
+// toml11 recurses once per bracket and per dotted key, and overflows on a long
+// binary number. This looks for both, skipping strings and comments, before it
+// is let loose.
+class TomlHazards {
  public:
-  explicit TomlDepth(std::string_view text) : text_(text) {}
+  explicit TomlHazards(std::string_view text) : text_(text) {}
 
-  bool TooDeep() {
-    while (at_ < text_.size() && depth_ <= kMaxDepth && dots_ <= kMaxDepth) Step(text_[at_]);
-    return depth_ > kMaxDepth || dots_ > kMaxDepth;
+  // Empty if there is none.
+  std::string_view Find() {
+    while (at_ < text_.size()) {
+      Step(text_[at_]);
+      if (depth_ > kMaxDepth || dots_ > kMaxDepth) return "nested too deeply";
+      if (digits_ > kMaxBinaryDigits) return "a binary number is too long";
+    }
+    return {};
   }
 
  private:
@@ -197,8 +203,11 @@ class TomlDepth {
     if (c == ']' || c == '}') --depth_;
     if (c == '.') ++dots_;
     if (c == '\n') dots_ = 0;
+    digits_ = c == '0' || c == '1' || c == '_' ? digits_ + 1 : 0;
     ++at_;
   }
+
+  static constexpr int kMaxBinaryDigits = 60;
 
   void SkipString(char quote) {
     std::string triple(3, quote);
@@ -215,6 +224,7 @@ class TomlDepth {
   size_t at_ = 0;
   int depth_ = 0;
   int dots_ = 0;
+  int digits_ = 0;  // 0, 1 and _ in a row
 };
 
 using TomlValue = toml::basic_value<toml::discard_comments, std::map, std::vector>;
@@ -262,14 +272,12 @@ class TomlBuilder {
     }
   }
 
-  // toml11 clamps what does not fit, and lets a long binary number wrap.
+  // toml11 clamps what does not fit.
   static void FillInteger(const TomlValue& value, Node& node) {
     using Limits = std::numeric_limits<int64_t>;
-    const auto* region = toml::detail::get_region(value);
     node.integer = value.as_integer(std::nothrow);
     node.kind = Node::Kind::kInteger;
-    bool clamped = node.integer == Limits::max() || node.integer == Limits::min();
-    if (clamped || region == nullptr || region->str().size() > 20) {
+    if (node.integer == Limits::max() || node.integer == Limits::min()) {
       node = {.kind = Node::Kind::kOther, .line = node.line, .text = kOutOfRange};
     }
   }
@@ -303,7 +311,9 @@ Error TomlError(const std::exception& error, std::string_view source) {
 }
 
 Result<Node> ParseToml(std::string_view text, std::string_view source) {
-  if (TomlDepth(text).TooDeep()) return SyntaxError(source, 0, "nested too deeply");
+  if (auto hazard = TomlHazards(text).Find(); !hazard.empty()) {
+    return SyntaxError(source, 0, hazard);
+  }
   std::istringstream stream{std::string(text)};
   try {
     auto value = toml::parse<toml::discard_comments, std::map, std::vector>(stream, "policy");

@@ -128,7 +128,8 @@ TEST(Document, AnIntegerThatDoesNotFitIsNotAnInteger) {
     EXPECT_EQ(Toml("a = " + number)->Find("a")->kind, Node::Kind::kOther);
     EXPECT_EQ(Json("{\"a\":" + number + "}")->Find("a")->kind, Node::Kind::kOther);
   }
-  EXPECT_EQ(Toml("a = 0b1" + std::string(64, '0'))->Find("a")->kind, Node::Kind::kOther);
+  EXPECT_FALSE(Toml("a = 0b1" + std::string(61, '0')));
+  EXPECT_EQ(Toml("a = 0b101")->Find("a")->integer, 5);
   EXPECT_EQ(Toml("a = 0xffffffffffffffff")->Find("a")->kind, Node::Kind::kOther);
 }
 

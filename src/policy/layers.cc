@@ -83,10 +83,20 @@ class Stacker {
     return Compose(before, after);
   }
 
+  // A ceiling that lists names or variables but no mode means the mode in which
+  // the list counts: read onto "everything" it would otherwise cap nothing.
+  static void ImplyModes(Policy& ceiling) {
+    auto said = [&](const char* key) { return ceiling.origins.contains(key); };
+    bool lists_net = said("net.allow") || said("net.publish") || said("net.host_ports");
+    if (lists_net && !said("net.mode")) ceiling.net.mode = NetMode::kProxy;
+    if (said("env.pass") && !said("env.mode")) ceiling.env.mode = EnvMode::kClean;
+  }
+
   Result<Policy> BelowAdmin(Policy policy) const {
     if (!admin_) return policy;
     CORDON_ASSIGN_OR_RETURN(Policy ceiling, ReadNode(admin_->root, admin_->source->name, context_,
                                                      Unrestricted(), Lists::kReplace));
+    ImplyModes(ceiling);
     return Compose(ceiling, policy);
   }
 

@@ -36,7 +36,8 @@ struct LayerInputs {
 };
 
 // The administrator's lists say all that may be had, so they replace the
-// "everything" they are read onto. An untrusted .cordon.toml cannot choose the
+// "everything" they are read onto; net.allow without net.mode means `proxy`,
+// env.pass without env.mode `clean`. An untrusted .cordon.toml cannot choose the
 // preset, and what is no permission but reaches outside (net.upstream,
 // net.external, audit.log) is not taken from it.
 Result<Policy> Stack(const LayerInputs& inputs, const Context& context);

@@ -70,6 +70,17 @@ TEST(Stack, TheAdministratorIsACeiling) {
   EXPECT_EQ(policy.limits.processes, 10u);
 }
 
+TEST(Stack, AnAdministratorsListCapsWithoutAMode) {
+  Policy policy =
+      Must({.admin = Toml("admin", "[net]\nallow = [\"x.com\"]\n[env]\npass = [\"LANG\"]\n"),
+            .presets_from_flags = {"rwx"}});
+  EXPECT_EQ(policy.net.mode, NetMode::kProxy);
+  ASSERT_EQ(policy.net.allow.size(), 1u);
+  EXPECT_EQ(policy.net.allow[0].text, "x.com");
+  EXPECT_EQ(policy.env.mode, EnvMode::kClean);
+  EXPECT_EQ(policy.env.pass.size(), 1u);
+}
+
 TEST(Stack, AnEmptyAdministratorsFileChangesNoGrant) {
   Policy with = Must({.admin = Toml("admin", "")});
   Policy without = Must({});
@@ -111,6 +122,17 @@ TEST(Stack, AnUntrustedWorkspaceFileOnlyNarrows) {
   EXPECT_FALSE(policy.exec.nesting);
   EXPECT_EQ(policy.audit.log, "");
   EXPECT_EQ(policy.limits.wall_ms, 5000u);
+}
+
+TEST(Stack, AScalarNamesTheLayerWhoseValueItHas) {
+  LayerInputs inputs{.admin = Toml("admin", "[limits]\nwall = 100\nprocesses = 5\n"),
+                     .user_and_files = {Toml("user", "[limits]\nwall = 50\nprocesses = 9\n")},
+                     .workspace_file = Toml("ws", "[limits]\nwall = 10\nprocesses = 90\n")};
+  Policy policy = Must(inputs);
+  EXPECT_EQ(policy.limits.wall_ms, 10000u);
+  EXPECT_EQ(policy.origins.at("limits.wall").ToString(), "ws:2");
+  EXPECT_EQ(policy.limits.processes, 5u);
+  EXPECT_EQ(policy.origins.at("limits.processes").ToString(), "admin:3");
 }
 
 TEST(Stack, ATrustedWorkspaceFileExtends) {

@@ -180,6 +180,19 @@ bool IsTable(std::string_view name) {
   });
 }
 
+bool SameValue(const Key& key, const Policy& left, const Policy& right) {
+  // The getters return a reference to read or write by; here it is only read.
+  auto& a = const_cast<Policy&>(left);
+  auto& b = const_cast<Policy&>(right);
+  return std::visit(
+      Overloaded{[](const VersionField&) { return true; }, [](const PresetField&) { return true; },
+                 [&](const EnvSetField&) { return a.env.set == b.env.set; },
+                 [&](const ExternalField&) { return a.net.external == b.net.external; },
+                 [&](const RulesField&) { return a.net.rules == b.net.rules; },
+                 [&](const auto& field) { return field.get(a) == field.get(b); }},
+      key.field);
+}
+
 std::string TypeName(const Field& field) {
   return std::visit(Overloaded{
                         [](const VersionField&) { return std::string("1"); },

@@ -79,6 +79,9 @@ const Key* FindKey(std::string_view name);
 // Whether `name` is a table that holds keys ("fs", "net.tls").
 bool IsTable(std::string_view name);
 
+// Whether two policies have the same value for this key.
+bool SameValue(const Key& key, const Policy& a, const Policy& b);
+
 // What a value of this key looks like, in words and as a JSON Schema.
 std::string TypeName(const Field& field);
 std::string JsonSchema();

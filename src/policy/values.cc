@@ -121,16 +121,14 @@ class PathParser {
       pattern = guard::EscapeGlob(context_.home);
       rest_.remove_prefix(1);
     }
-    while (!rest_.empty()) {
-      if (rest_[0] == '$') {
-        CORDON_ASSIGN_OR_RETURN(std::string value, TakeVariable());
-        pattern += guard::EscapeGlob(value);
-      } else {
-        pattern += rest_[0];
-        rest_.remove_prefix(1);
-      }
+    while (true) {
+      size_t dollar = std::min(rest_.find('$'), rest_.size());
+      pattern += rest_.substr(0, dollar);
+      rest_.remove_prefix(dollar);
+      if (rest_.empty()) return pattern;
+      CORDON_ASSIGN_OR_RETURN(std::string value, TakeVariable());
+      pattern += guard::EscapeGlob(value);
     }
-    return pattern;
   }
 
   Result<std::string> TakeVariable() {
@@ -156,6 +154,7 @@ class PathParser {
 
   // "a*/../b" cannot be resolved by the text.
   Status CheckDots(std::string_view pattern) const {
+    if (pattern.find("..") == std::string_view::npos || !guard::HasGlob(pattern)) return {};
     bool after_glob = false;
     for (const std::string& component : base::Split(pattern, '/')) {
       if (component == ".." && after_glob) return BadValue("no .. after a glob", text_);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,37 +77,38 @@ bool Searchable(const std::string& directory, const Unprivileged& target) {
          (status.st_uid == target.uid && (status.st_mode & S_IXUSR) != 0);
 }
 
-// A directory on the way that the target may not search is covered by an empty
-// one that holds nothing but the rest of the way.
-Status OpenTheWay(const std::string& path, const Unprivileged& target) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1)) {
-    std::string ancestor = path.substr(0, slash);
-    if (Searchable(ancestor, target)) continue;
-    long context = syscall(SYS_fsopen, "tmpfs", uapi::kFsopenCloexec);
-    if (context < 0) return SystemError("fsopen tmpfs", errno);
-    sys::UniqueFd tmpfs(static_cast<int>(context));
-    syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "mode", "0755", 0);
-    syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "size", "1m", 0);
-    if (syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigCmdCreate, nullptr, nullptr, 0) != 0) {
-      return SystemError("fsconfig tmpfs", errno);
-    }
-    sys::UniqueFd mount(static_cast<int>(
-        syscall(SYS_fsmount, tmpfs.get(), uapi::kFsmountCloexec,
-                uapi::kMountAttrNosuid | uapi::kMountAttrNodev)));
-    if (!mount.valid()) return SystemError("fsmount tmpfs", errno);
-    std::string rest;
-    for (const std::string& part : base::Split(path.substr(slash + 1), '/')) {
-      rest += (rest.empty() ? "" : "/") + part;
-      if (mkdirat(mount.get(), rest.c_str(), 0755) != 0) return SystemError("mkdir", errno);
-    }
-    if (syscall(SYS_move_mount, mount.get(), "", AT_FDCWD, ancestor.c_str(),
-                uapi::kMoveMountFEmptyPath) != 0) {
-      return SystemError("mount over " + ancestor, errno);
-    }
-    return {};
+// An empty directory of our own in the place of `path`.
+Status Cover(const std::string& path) {
+  long context = syscall(SYS_fsopen, "tmpfs", uapi::kFsopenCloexec);
+  if (context < 0) return SystemError("fsopen tmpfs", errno);
+  sys::UniqueFd tmpfs(static_cast<int>(context));
+  syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "mode", "0755", 0);
+  syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigSetString, "size", "1m", 0);
+  if (syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigCmdCreate, nullptr, nullptr, 0) != 0) {
+    return SystemError("fsconfig tmpfs", errno);
+  }
+  sys::UniqueFd mount(
+      static_cast<int>(syscall(SYS_fsmount, tmpfs.get(), uapi::kFsmountCloexec,
+                               uapi::kMountAttrNosuid | uapi::kMountAttrNodev)));
+  if (!mount.valid()) return SystemError("fsmount tmpfs", errno);
+  if (syscall(SYS_move_mount, mount.get(), "", AT_FDCWD, path.c_str(),
+              uapi::kMoveMountFEmptyPath) != 0) {
+    return SystemError("mount over " + path, errno);
   }
   return {};
+}
+
+// A directory on the way that the target may not search is covered by an empty
+// one, which then gets the rest of the way.
+Status OpenTheWay(const std::string& path, const Unprivileged& target) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string step = path.substr(0, slash);
+    if (access(step.c_str(), F_OK) != 0 && mkdir(step.c_str(), 0755) != 0) {
+      return SystemError("mkdir " + step, errno);
+    }
+    if (slash == std::string::npos) return {};
+    if (!Searchable(step, target)) CORDON_TRY(Cover(step));
+  }
 }
 
 struct MappedTree {
@@ -169,6 +171,15 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
       return SystemError("mount " + mapped.path, errno);
     }
   }
+  // A pipe belongs to who made it; to be opened again as /dev/stdin it must be
+  // the target's.
+  for (int stream = 0; stream < 3; ++stream) {
+    struct stat status;
+    if (fstat(stream, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_nlink == 1 &&
+        status.st_uid == 0) {
+      static_cast<void>(!fchown(stream, target.uid, target.gid));
+    }
+  }
   if (setgroups(0, nullptr) != 0 || setresgid(target.gid, target.gid, target.gid) != 0 ||
       setresuid(target.uid, target.uid, target.uid) != 0) {
     return SystemError("become user " + std::to_string(target.uid), errno);
@@ -182,6 +193,17 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
   bool entered = directory != nullptr && chdir(directory) == 0;
   free(directory);
   if (!entered && chdir("/") != 0) return SystemError("chdir", errno);
+  return {};
+}
+
+Status GiveUpPowers() {
+  if (setgroups(0, nullptr) != 0) return SystemError("setgroups", errno);
+  constexpr unsigned kSetFileCapabilities = 31;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  data[0].effective = data[0].permitted = 1u << kSetFileCapabilities;
+  if (syscall(SYS_capset, &header, data) != 0) return SystemError("capset", errno);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   return {};
 }
 

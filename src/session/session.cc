@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/real_paths.h"
+#include "plan/floor.h"
 #include "sys/process.h"
 
 namespace cordon::session {
@@ -55,12 +56,28 @@ std::string CacheDirectory(const std::string& home, const std::string& workspace
   return cache.canonical + "/cordon/" + std::string(guard::BaseName(workspace)) + "-" + digits;
 }
 
+std::string StateDirectory(const std::map<std::string, std::string>& environment) {
+  auto found = environment.find("XDG_STATE_HOME");
+  bool set = found != environment.end() && found->second.starts_with('/');
+  return set ? guard::NormalizePath(found->second + "/cordon") : std::string();
+}
+
+bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
+  for (std::string_view step = path; step != "/"; step = guard::Parent(step)) {
+    host::PathInfo info = probe.Inspect(std::string(step));
+    if (info.exists() && (info.mode & S_IXOTH) == 0 && info.directory()) return false;
+  }
+  return true;
+}
+
 enum class Caches { kLookOnly, kMake };
 
 Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
   host::RealPaths probe;
   host::Facts facts = host::ProbeFacts();
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
+    // Most of what a policy denies in a home is not there; one look tells.
+    static_cast<void>(probe.List(home->second));
     facts.home = probe.Inspect(home->second).canonical;
   }
   CORDON_ASSIGN_OR_RETURN(std::string workspace, Workspace(request, facts.home, probe));
@@ -85,7 +102,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
                          .terminal = request.terminal,
                          .terminal_streams = request.terminal_streams,
                          .floor = request.floor,
-                         .cache_directory = cache});
+                         .cache_directory = cache,
+                         .state_directory = StateDirectory(request.environment)});
 }
 
 }  // namespace
@@ -108,10 +126,10 @@ Status LeaveRoot(const Request& request, const Unprivileged& target) {
     if (info.directory() && info.canonical != "/") directories.push_back(info.canonical);
   };
   for (const PathRule& rule : request.policy.fs.write) add(rule.path);
-  // Roots that are readable only to their owner, root's own home among them.
+  for (const std::string& path : plan::LinkedGitDirectories(probe, request.workspace)) add(path);
+  // Roots that only their owner can reach, root's own home among them.
   for (const PathRule& rule : request.policy.fs.read) {
-    host::PathInfo info = probe.Inspect(rule.path);
-    if (info.directory() && (info.mode & S_IXOTH) == 0) add(rule.path);
+    if (!ReachableByOthers(probe, rule.path)) add(rule.path);
   }
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
     add(home->second);
@@ -119,7 +137,12 @@ Status LeaveRoot(const Request& request, const Unprivileged& target) {
   std::ranges::sort(directories);
   auto repeated = std::ranges::unique(directories);
   directories.erase(repeated.begin(), repeated.end());
-  return BecomeUnprivileged(target, std::move(directories));
+  bool everything = std::ranges::any_of(request.policy.fs.write,
+                                        [](const PathRule& rule) { return rule.path == "/"; });
+  if (everything) return GiveUpPowers();
+  Status left = BecomeUnprivileged(target, std::move(directories));
+  if (left || left.error().code != Code::kUnsupported) return left;
+  return GiveUpPowers();
 }
 
 }  // namespace cordon::session

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -35,10 +37,8 @@ constexpr mode_t kInitialUmask = 022;  // what the child set
 // Calls that wait (a FIFO's other end, a full backlog), each in a thread.
 constexpr int kMaxWaiting = 256;
 
-#ifdef __NR_open
-constexpr bool kHasOldCalls = true;
-#else
-constexpr bool kHasOldCalls = false;
+// Calls that newer architectures do not have get numbers that never come.
+#ifndef __NR_open
 #define __NR_open (-1)
 #define __NR_creat (-2)
 #define __NR_mkdir (-3)
@@ -82,8 +82,14 @@ class BrokerThread final : public Broker {
 
   ~BrokerThread() override { Stop(); }
 
-  void Begin() {
-    thread_ = std::thread([this] { Run(); });
+  // EAGAIN when the host has no thread to spare.
+  Status Begin() {
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {
+      return base::SystemError("start the broker", error.code().value(), Reason::kSetupFailed);
+    }
+    return {};
   }
 
   BrokerFindings Finish() override {
@@ -303,18 +309,29 @@ class BrokerThread final : public Broker {
   void Wait(uint64_t id, Act act) {
     if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
     ++waiting_;
-    std::thread([this, act] {
-      {
-        std::lock_guard lock(waiters_mutex_);
-        waiters_.push_back(pthread_self());
-      }
-      act();
-      {
-        std::lock_guard lock(waiters_mutex_);
-        std::erase(waiters_, pthread_self());
-      }
+    try {
+      std::thread([this, act] {
+        Register();
+        act();
+        Unregister();
+      }).detach();
+    } catch (const std::system_error&) {
       --waiting_;
-    }).detach();
+      Reply(listener_.get(), id, EAGAIN);
+    }
+  }
+
+  void Register() {
+    std::lock_guard lock(waiters_mutex_);
+    waiters_.push_back(pthread_self());
+  }
+
+  void Unregister() {
+    {
+      std::lock_guard lock(waiters_mutex_);
+      std::erase(waiters_, pthread_self());
+    }
+    --waiting_;  // the last touch of this object
   }
 
   const plan::Plan plan_;
@@ -335,13 +352,8 @@ void Ignore(int) {}
 
 }  // namespace
 
-Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, pid_t init,
+Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root,
                                               const plan::Plan& plan) {
-  static_assert(kHasOldCalls || true);
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/root", init);
-  sys::UniqueFd root(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid()) return base::SystemError("open the sandbox's root", errno);
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return base::SystemError("eventfd", errno);
   // Interrupts the threads that wait; without a handler it would not.
@@ -353,7 +365,7 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, pid_t init
   }
   auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
                                                std::move(stop), plan);
-  broker->Begin();
+  CORDON_TRY(broker->Begin());
   return broker;
 }
 

@@ -26,8 +26,8 @@ struct BrokerFindings {
 
 class Broker {
  public:
-  // Starts answering. `init` is the pid of the sandbox's first process.
-  static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, pid_t init,
+  // Starts answering. `root` is the root of the sandbox's file system.
+  static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
                                                const plan::Plan& plan);
   virtual ~Broker() = default;  // stops and joins
 

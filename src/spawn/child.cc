@@ -246,7 +246,12 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
                        static_cast<long>(uapi::kSeccompFilterFlagNewListener), Arg(&program));
   }
   if (listener < 0) return listener;
-  return Close(listener, SendFd(kListenerSocketFd, listener));
+  long result = SendFd(kListenerSocketFd, listener);
+  Syscall(__NR_close, listener);
+  // The broker resolves paths from the sandbox's root.
+  long root = Syscall(__NR_openat, AT_FDCWD, Arg("/"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (result < 0 || root < 0) return result < 0 ? result : root;
+  return Close(root, SendFd(kListenerSocketFd, root));
 }
 
 long SetLimit(const Step& step) noexcept {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,21 @@ bool Has(const ChildSpec& spec, Op op) {
   return std::ranges::any_of(spec.steps, [&](const backend::Step& step) { return step.op == op; });
 }
 
+// A directory among the streams would be a way out: a descriptor of the host's
+// tree, through the host's own mounts.
+Status CheckStreams(const Streams& streams) {
+  for (int stream : {streams.in, streams.out, streams.err}) {
+    struct stat status;
+    int flags = fcntl(stream, F_GETFL);
+    if (flags < 0 || fstat(stream, &status) != 0) continue;  // closed: the child tells
+    if (S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode) || (flags & O_PATH) != 0) {
+      return base::InvalidArgument(Reason::kCommandInvalid,
+                                   "a standard stream is a directory or a block device");
+    }
+  }
+  return {};
+}
+
 Error SetupError(const ChildSpec& spec, const Report& report) {
   std::string step = report.detail < spec.steps.size()
                          ? backend::Describe(spec.steps[report.detail])
@@ -137,6 +153,7 @@ Error SetupError(const ChildSpec& spec, const Report& report) {
 }  // namespace
 
 Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
+  CORDON_TRY(CheckStreams(streams));
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd init, InitProgram());
   CORDON_ASSIGN_OR_RETURN(Pair control, MakePipe());
   CORDON_ASSIGN_OR_RETURN(Pair status, MakePipe());
@@ -184,7 +201,8 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   listener.second.reset();
   bool complete = true;
   for (auto [op, fd] : {std::pair(Op::kTerminal, &launched.terminal),
-                        std::pair(Op::kSeccomp, &launched.listener)}) {
+                        std::pair(Op::kSeccomp, &launched.listener),
+                        std::pair(Op::kSeccomp, &launched.root)}) {
     if (!complete || !Has(spec, op)) continue;
     *fd = ReceiveFd(listener.first.get());
     complete = fd->valid();

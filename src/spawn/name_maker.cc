@@ -43,19 +43,24 @@ Answer<sys::UniqueFd> OpenNow(int directory, const char* name, int flags, mode_t
   return opened;
 }
 
+bool IsGitConfig(std::string_view path) {
+  return path.find("/.git/") != std::string_view::npos &&
+         (path.ends_with("/config") || path.ends_with("/config.worktree"));
+}
+
 bool Reads(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
 bool Writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 }  // namespace
 
 void ViolationLog::Add(Reason reason, const char* operation, const std::string& subject,
-                       const std::string& rule) {
+                       const std::string& rule, const std::string& hint) {
   constexpr size_t kMost = 256;
   auto key = std::pair(std::string(operation), subject);
   if (auto found = seen_.find(key); found != seen_.end()) {
     ++found->second.count;
   } else if (seen_.size() < kMost) {
-    seen_[key] = {reason, operation, base::Printable(subject), rule, 1};
+    seen_[key] = {reason, operation, base::Printable(subject), rule, hint, 1};
   }
 }
 
@@ -77,7 +82,8 @@ Answer<void> NameMaker::Permit(const Place& place, const char* operation,
   if (const plan::ProtectedName* name = plan::ViolatedName(fs_.names, place.path, creation)) {
     bool floor = name->kind == plan::RuleKind::kFloor;
     violations_.Add(floor ? Reason::kFloorName : Reason::kDeniedNewName, operation, place.path,
-                    std::string(floor ? "floor" : "fs.deny_new") + " " + name->origin.ToString());
+                    std::string(floor ? "floor" : "fs.deny_new") + " " + name->origin.ToString(),
+                    IsGitConfig(place.path) ? "fs.git = \"allow-config\" would allow it" : "");
     return Fail(EPERM);
   }
   if (!Writable(place.path)) return Fail(EROFS);
@@ -302,13 +308,6 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (!source) return Fail(source.error() == EEXIST ? EBUSY : source.error());
   Answer<Place> target = caller.Locate(to_directory, to);
   if (!target) return Fail(target.error() == EEXIST ? EBUSY : target.error());
-  // The kernel keeps mount points of the caller's own namespace from being
-  // renamed; the supervisor is in another one.
-  auto mounted = [&](const Place& place) {
-    return std::ranges::any_of(
-        fs_.regions, [&](const plan::Region& region) { return region.path == place.path; });
-  };
-  if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
   constexpr unsigned kExchange = 2;
   plan::Creation back =
       (flags & kExchange) != 0 ? plan::Creation::kWithContent : plan::Creation::kEmpty;
@@ -316,6 +315,13 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (Answer<void> permit = Permit(*target, "rename", plan::Creation::kWithContent); !permit) {
     return permit;
   }
+  // The kernel keeps mount points of the caller's own namespace from being
+  // renamed; the supervisor is in another one.
+  auto mounted = [&](const Place& place) {
+    return std::ranges::any_of(
+        fs_.regions, [&](const plan::Region& region) { return region.path == place.path; });
+  };
+  if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
   std::string from_name = source->name + (source->trailing_slash ? "/" : "");
   std::string to_name = target->name + (target->trailing_slash ? "/" : "");
   return Done(syscall(SYS_renameat2, source->parent.get(), from_name.c_str(),

@@ -17,7 +17,7 @@ namespace cordon::spawn {
 class ViolationLog {
  public:
   void Add(Reason reason, const char* operation, const std::string& subject,
-           const std::string& rule);
+           const std::string& rule, const std::string& hint = {});
   std::vector<Violation> Take();
 
  private:

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -59,11 +60,12 @@ class Run {
       streams.err = err.get();
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
-    // Not earlier: the child needs its files in /proc to be its own.
-    if (options_.self == SelfProtection::kUndumpable) prctl(PR_SET_DUMPABLE, 0);
+    if (options_.self == SelfProtection::kSealed) SealSelf();
+    watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
+      sys::UniqueFd root = std::move(launched_.root);
       Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), launched_.pid, plan_);
+          Broker::Start(std::move(launched_.listener), std::move(root), plan_);
       if (!broker) {
         Kill();
         Reap();
@@ -72,9 +74,17 @@ class Run {
       broker_ = std::move(*broker);
     }
     if (launched_.terminal.valid()) MakeTerminal();
-    watch_.emplace(launched_.pid, plan_.limits);
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
     return {};
+  }
+
+  // Not before the launch: the child needs its files in /proc to be its own,
+  // and the last capability of a root that could not become someone else.
+  static void SealSelf() {
+    prctl(PR_SET_DUMPABLE, 0);
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2] = {};
+    syscall(SYS_capset, &header, none);
   }
 
   Status MakeOutput(std::optional<OutputStream>& stream, sys::UniqueFd& write_end, int target) {

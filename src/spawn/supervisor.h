@@ -15,9 +15,10 @@ enum class OutputMode {
   kCapture,  // kept in the Outcome, cut at limits.output
 };
 
-// Whether this process may become unreadable to other processes of its user
-// for as long as it lives: for a program that does nothing but supervise.
-enum class SelfProtection { kNone, kUndumpable };
+// kSealed: once the sandbox runs, this process becomes unreadable to others of
+// its user and gives up any capability, for as long as it lives. For a program
+// that does nothing but supervise.
+enum class SelfProtection { kNone, kSealed };
 
 struct SuperviseOptions {
   Streams streams;

@@ -66,12 +66,11 @@ uint64_t Sum(int proc, Measure measure) {
 
 }  // namespace
 
-TreeWatch::TreeWatch(pid_t init, const LimitPolicy& limits)
-    : memory_(limits.memory), cpu_ms_(limits.cpu_ms) {
-  if (!memory_ && !cpu_ms_) return;
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/root/proc", init);
-  proc_.reset(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+TreeWatch::TreeWatch(int root, const plan::Plan& plan)
+    : memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
+  if (plan.uid == 0) processes_ = plan.limits.processes;
+  if (!memory_ && !cpu_ms_ && !processes_) return;
+  proc_.reset(openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 std::optional<Reason> TreeWatch::Exceeded() {
@@ -80,6 +79,8 @@ std::optional<Reason> TreeWatch::Exceeded() {
       Sum(proc_.get(), Proportional) > *memory_) {
     return Reason::kMemoryLimit;
   }
+  auto one = [](int, const char*) -> uint64_t { return 1; };
+  if (processes_ && Sum(proc_.get(), one) > *processes_ + 1) return Reason::kProcessLimit;
   if (cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) return Reason::kCpuLimit;
   return std::nullopt;
 }

@@ -7,14 +7,15 @@
 
 #include <optional>
 
-#include "cordon/policy.h"
+#include "plan/plan.h"
 #include "sys/fd.h"
 
 namespace cordon::spawn {
 
 class TreeWatch {
  public:
-  TreeWatch(pid_t init, const LimitPolicy& limits);
+  // `root`: of the sandbox's file system.
+  TreeWatch(int root, const plan::Plan& plan);
 
   bool needed() const { return proc_.valid(); }
   // The limit that the tree is over now, if it is over one.
@@ -24,6 +25,7 @@ class TreeWatch {
   sys::UniqueFd proc_;
   std::optional<uint64_t> memory_;
   std::optional<uint64_t> cpu_ms_;
+  std::optional<uint64_t> processes_;  // where the kernel does not count them
 };
 
 }  // namespace cordon::spawn

@@ -1,6 +1,7 @@
 #include "sys/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -31,6 +32,12 @@ Result<UniqueFd> SignalsToPass() {
   int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) return base::SystemError("signalfd", errno);
   return UniqueFd(fd);
+}
+
+void ReserveStandardStreams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR));
+  }
 }
 
 Status MakeDirectories(const std::string& path) {

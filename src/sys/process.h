@@ -16,6 +16,10 @@ std::map<std::string, std::string> Environment();
 // them. SIGCHLD and the fatal ones are left alone.
 Result<UniqueFd> SignalsToPass();
 
+// Opens /dev/null in the place of standard streams that are closed, so that no
+// later descriptor can be taken for one.
+void ReserveStandardStreams();
+
 // mkdir -p; what is made has mode 0700.
 Status MakeDirectories(const std::string& path);
 

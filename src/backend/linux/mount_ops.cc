@@ -26,9 +26,6 @@ constexpr const char* kMaskFile = "none.file";  // mode 000
 
 constexpr std::array kDevices = {"null", "zero", "full", "random", "urandom", "tty"};
 
-// Readable by everyone in /proc, and nobody's business inside.
-constexpr std::array kMaskedProc = {"/proc/kallsyms", "/proc/keys"};
-
 constexpr uint64_t kHostAttributes = uapi::kMountAttrNosuid | uapi::kMountAttrNodev;
 
 class Builder {
@@ -257,7 +254,9 @@ class Builder {
         masks_.emplace_back(&region, Mask(region.directory));
       }
     }
-    for (const char* path : kMaskedProc) masked_proc_.emplace_back(path, Mask(false));
+    for (const std::string& path : plan_.masked_system) {
+      masked_proc_.emplace_back(path, Mask(/*directory=*/false));
+    }
     if (!host_root()) steps_.push_back({.op = Op::kEnterRoot, .slot = root_slot_});
   }
 
