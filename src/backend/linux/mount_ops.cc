@@ -95,8 +95,11 @@ class Builder {
   // where they belong. Mount points that the host's tree does not have in these
   // places are made here, never on the host.
   void MakePrivateTree() {
+    // Empty files take memory too, and none of `size`.
+    constexpr uint64_t kFewestFiles = 16384, kBytesPerFile = 4096;
     std::string size = std::to_string(plan_.fs.temp_size);
-    steps_.push_back({.op = Op::kTmpfs, .slot = kPrivateSlot, .data = size});
+    uint64_t files = std::max(kFewestFiles, plan_.fs.temp_size / kBytesPerFile);
+    steps_.push_back({.op = Op::kTmpfs, .slot = kPrivateSlot, .data = size, .value = files});
     Make(Op::kMakeDir, kMaskDirectory, 0);
     Make(Op::kMakeFile, kMaskFile, 0);
     MakeDev();
