@@ -57,10 +57,10 @@ std::vector<Subject> Subjects(const std::string& cordon) {
       {"cordon run (strict)", {cordon, "run", "--preset", "strict", "--", "/bin/true"}},
   };
   if (access("/usr/bin/bwrap", X_OK) == 0) {
-    subjects.push_back({"bwrap, all namespaces",
-                        {"/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/",
-                         "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--",
-                         "/bin/true"}});
+    subjects.push_back(
+        {"bwrap, all namespaces",
+         {"/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev",
+          "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--", "/bin/true"}});
   }
   return subjects;
 }

@@ -20,7 +20,7 @@ struct Enforcement {
   std::string feature;    // "fs.write"
   std::string mechanism;  // "mount namespace, landlock"
   Level level = Level::kNone;
-  std::string note;       // why not full
+  std::string note;  // why not full
   bool operator==(const Enforcement&) const = default;
 };
 
@@ -51,7 +51,7 @@ struct [[nodiscard]] Outcome {
   int exit_code = 0;  // of the command, when kExited
   int signal = 0;     // when kSignaled
   std::string message;
-  std::string out;    // captured streams, when capture was asked for
+  std::string out;  // captured streams, when capture was asked for
   std::string err;
   bool out_truncated = false;
   bool err_truncated = false;

@@ -38,7 +38,7 @@ using Entries = std::vector<Entry>;
 // replaced and a relative path is joined to the workspace. A pattern without
 // a slash becomes "<workspace>/**/<pattern>", one with a slash is relative to the workspace.
 struct PathRule {
-  std::string path;       // absolute; may hold *, ?, [...], ** when `glob`
+  std::string path;  // absolute; may hold *, ?, [...], ** when `glob`
   bool glob = false;
   bool optional = false;  // written "?/path": may be missing
   Origin origin;
@@ -127,11 +127,11 @@ struct EnvPolicy {
 struct LimitPolicy {
   std::optional<uint64_t> wall_ms;
   std::optional<uint64_t> cpu_ms;
-  std::optional<uint64_t> memory;      // bytes
+  std::optional<uint64_t> memory;  // bytes
   std::optional<uint64_t> processes;
   std::optional<uint64_t> open_files;
-  std::optional<uint64_t> file_size;   // bytes
-  std::optional<uint64_t> output;      // bytes per stream
+  std::optional<uint64_t> file_size;  // bytes
+  std::optional<uint64_t> output;     // bytes per stream
   bool operator==(const LimitPolicy&) const = default;
 };
 

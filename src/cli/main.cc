@@ -1,5 +1,6 @@
 // Wiring only: finds the subcommand, lets it set up its flags, runs it.
 #include <fmt/core.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -84,6 +85,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   cordon::sys::ReserveStandardStreams();
+  mallopt(M_ARENA_MAX, 1);  // an arena per thread costs more than it saves here
   try {
     return cordon::cli::Main(argc, argv);
   } catch (const std::exception& error) {

@@ -74,8 +74,8 @@ std::string OutcomeNotice(const Outcome& outcome) {
   size_t shown = 0;
   for (const Violation& violation : outcome.violations) {
     if (++shown > kMostShown) {
-      notice += fmt::format("cordon: … and {} more denials\n",
-                            outcome.violations.size() - kMostShown);
+      notice +=
+          fmt::format("cordon: … and {} more denials\n", outcome.violations.size() - kMostShown);
       break;
     }
     notice += fmt::format("cordon: denied: {} {} ({}: {}){}{}\n", violation.operation,
@@ -83,9 +83,10 @@ std::string OutcomeNotice(const Outcome& outcome) {
                           violation.hint.empty() ? "" : "; ", violation.hint);
   }
   for (const std::string& path : outcome.new_repositories) {
-    notice += fmt::format("cordon: made a git repository, whose hooks and configuration are its "
-                          "own: {}\n",
-                          base::Printable(path));
+    notice += fmt::format(
+        "cordon: made a git repository, whose hooks and configuration are its "
+        "own: {}\n",
+        base::Printable(path));
   }
   return notice;
 }

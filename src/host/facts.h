@@ -10,11 +10,11 @@
 namespace cordon::host {
 
 struct Facts {
-  int landlock_abi = 0;    // 0: none
+  int landlock_abi = 0;  // 0: none
   bool idmapped_mounts = false;
-  uint32_t uid = 0;        // effective, of this process
+  uint32_t uid = 0;  // effective, of this process
   uint32_t gid = 0;
-  std::string home;        // of the caller; empty if none
+  std::string home;  // of the caller; empty if none
   bool operator==(const Facts&) const = default;
 };
 

@@ -28,6 +28,7 @@ struct PathInfo {
   uint64_t inode = 0;
   uint32_t owner = 0;
   uint32_t mode = 0;
+  bool closed = false;  // another's, and its mode lets us neither read nor search it
 
   bool exists() const { return type != FileType::kMissing && type != FileType::kUnreachable; }
   bool directory() const { return type == FileType::kDirectory; }

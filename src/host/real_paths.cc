@@ -46,6 +46,12 @@ bool RealPaths::KnownMissing(const std::string& path) const {
 
 PathInfo RealPaths::Inspect(const std::string& path) const {
   if (KnownMissing(path)) return {};
+  auto [found, fresh] = inspected_.try_emplace(path);
+  if (fresh) found->second = InspectNow(path);
+  return found->second;
+}
+
+PathInfo RealPaths::InspectNow(const std::string& path) {
   sys::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) {
     bool missing = errno == ENOENT || errno == ENOTDIR;
@@ -53,12 +59,18 @@ PathInfo RealPaths::Inspect(const std::string& path) const {
   }
   struct stat status;
   if (fstat(fd.get(), &status) != 0) return {.type = FileType::kUnreachable};
+  // Who owns a file can make it readable; anyone else is as the mode says.
+  bool closed =
+      status.st_uid != geteuid() && (status.st_mode & S_IROTH) == 0 &&
+      faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 &&
+      (!S_ISDIR(status.st_mode) || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0);
   return {.type = TypeOf(status.st_mode),
           .canonical = PathOf(fd.get()),
           .device = (static_cast<uint64_t>(major(status.st_dev)) << 32) | minor(status.st_dev),
           .inode = status.st_ino,
           .owner = status.st_uid,
-          .mode = status.st_mode};
+          .mode = status.st_mode,
+          .closed = closed};
 }
 
 Trail RealPaths::Follow(const std::string& base, const std::string& below) const {

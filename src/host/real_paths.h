@@ -1,6 +1,6 @@
-// The PathProbe of this machine. It remembers the directories that it listed,
-// so that asking for the many names that are not there costs no system call
-// each. Made for one plan, used by one thread.
+// The PathProbe of this machine. It remembers what it saw, and the directories
+// that it listed, so that asking for the many names that are not there costs no
+// system call each. Made for one plan, used by one thread.
 #pragma once
 
 #include <string_view>
@@ -19,8 +19,10 @@ class RealPaths final : public PathProbe {
   Result<std::string> ReadStart(const std::string& path) const override;
 
  private:
+  static PathInfo InspectNow(const std::string& path);
   bool KnownMissing(const std::string& path) const;
   mutable std::unordered_map<std::string, std::unordered_set<std::string>> listed_;
+  mutable std::unordered_map<std::string, PathInfo> inspected_;
 };
 
 }  // namespace cordon::host

@@ -17,14 +17,40 @@ constexpr size_t kScanBudget = 400'000;
 // At the top of every writable root and repository. Each is read by a shell, an
 // editor, a tool or an agent on the host without asking.
 constexpr std::array kTrustedNames = {
-    ".gitmodules",      ".gitconfig",     ".bashrc",          ".bash_profile", ".bash_login",
-    ".bash_logout",     ".bash_aliases",  ".profile",         ".zshrc",        ".zshenv",
-    ".zprofile",        ".zlogin",        ".zlogout",         ".kshrc",        ".cshrc",
-    ".tcshrc",          ".login",         ".envrc",           ".ripgreprc",    ".mcp.json",
-    ".vscode",          ".idea",          ".zed",             ".codex",        ".agents",
-    ".cursor",          ".gemini",        ".windsurf",        ".claude/commands",
-    ".claude/agents",   ".claude/hooks",  ".claude/settings.json",
-    ".claude/settings.local.json",        ".cordon.toml",
+    ".gitmodules",
+    ".gitconfig",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".envrc",
+    ".ripgreprc",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".codex",
+    ".agents",
+    ".cursor",
+    ".gemini",
+    ".windsurf",
+    ".claude/commands",
+    ".claude/agents",
+    ".claude/hooks",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".cordon.toml",
 };
 
 std::string Trimmed(std::string_view text) {
@@ -146,8 +172,9 @@ class Walker {
             .reason = Reason::kScanBudget,
             .message = "looking for protected files met more than " + std::to_string(kScanBudget) +
                        " directory entries",
-            .hint = "run in a smaller workspace, lower fs.scan_depth, or name paths instead of "
-                    "`**` patterns"};
+            .hint =
+                "run in a smaller workspace, lower fs.scan_depth, or name paths instead of "
+                "`**` patterns"};
   }
 
   const host::PathProbe& probe_;

@@ -13,8 +13,8 @@ namespace cordon::plan {
 
 // What one walk of the writable roots found.
 struct Scan {
-  std::vector<std::string> repositories;   // directories that hold a .git
-  std::vector<std::string> glob_matches;   // existing paths that match one of the patterns
+  std::vector<std::string> repositories;  // directories that hold a .git
+  std::vector<std::string> glob_matches;  // existing paths that match one of the patterns
 };
 
 // Walks `roots` to `depth` levels for repositories, and as deep as the tree

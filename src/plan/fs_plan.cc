@@ -46,10 +46,9 @@ class Planner {
     return in_.memory_limit == 0 ? kDefault : std::min(kDefault, in_.memory_limit / 8);
   }
 
-  void AddRule(RuleKind kind, const PathInfo& info, const Origin& origin,
-               bool from_glob = false) {
+  void AddRule(RuleKind kind, const PathInfo& info, const Origin& origin, bool from_glob = false) {
     plan_.rules.push_back({kind, info.canonical, info.directory(), info.device, info.inode,
-                           from_glob, origin});
+                           info.closed, from_glob, origin});
   }
 
   Error Missing(const PathRule& rule, const PathInfo& info) const {
@@ -124,8 +123,7 @@ class Planner {
              });
     });
     if (in_.floor == FsInputs::Floor::kOn || !patterns.empty()) {
-      CORDON_ASSIGN_OR_RETURN(scan_,
-                              ScanTrees(in_.probe, walked, patterns, in_.policy.scan_depth));
+      CORDON_ASSIGN_OR_RETURN(scan_, ScanTrees(in_.probe, walked, patterns, in_.policy.scan_depth));
     }
     CORDON_TRY(AddDenies(RuleKind::kDenyRead, in_.policy.deny_read));
     CORDON_TRY(AddDenies(RuleKind::kDenyWrite, in_.policy.deny_write));
@@ -228,11 +226,11 @@ class Planner {
   Status CheckWorkspace() const {
     for (const FsRule& rule : plan_.rules) {
       if (rule.kind == RuleKind::kDenyRead && guard::IsInside(in_.workspace, rule.path)) {
-        return base::InvalidArgument(
-            Reason::kWorkspaceInvalid,
-            "the workspace " + base::Printable(in_.workspace) + " lies in " + rule.path +
-                ", which may not be read (" + rule.origin.ToString() + ")",
-            "choose another directory with --workspace");
+        return base::InvalidArgument(Reason::kWorkspaceInvalid,
+                                     "the workspace " + base::Printable(in_.workspace) +
+                                         " lies in " + rule.path + ", which may not be read (" +
+                                         rule.origin.ToString() + ")",
+                                     "choose another directory with --workspace");
       }
     }
     return {};

@@ -27,6 +27,7 @@ struct FsRule {
   bool directory = true;
   uint64_t device = 0;
   uint64_t inode = 0;
+  bool closed = false;     // the host itself lets nobody of this user in
   bool from_glob = false;  // a match of a pattern; at equal depth a literal exception wins
   Origin origin;
   bool operator==(const FsRule& o) const {
@@ -37,9 +38,9 @@ struct FsRule {
 
 // A name that may not be created, replaced or linked, whether it exists or not.
 struct ProtectedName {
-  std::string path;   // canonical parent; a pattern when `glob`
+  std::string path;  // canonical parent; a pattern when `glob`
   bool glob = false;
-  bool any_case = true;  // file systems and tools may take .GIT for .git
+  bool any_case = true;              // file systems and tools may take .GIT for .git
   RuleKind kind = RuleKind::kFloor;  // kFloor, or kDenyWrite for deny_new
   Origin origin;
   bool operator==(const ProtectedName& o) const {

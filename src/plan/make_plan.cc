@@ -44,19 +44,20 @@ Status CheckSupported(const Policy& policy) {
   return {};
 }
 
-// Kernel internals. Most are root's alone; those that the sandbox's user could
-// read are masked.
+// Kernel internals. Most of them only root can read.
 std::vector<std::string> MaskedSystem(const PlanInputs& in) {
-  std::vector<std::string> masked;
-  for (const char* path :
-       {"/proc/kallsyms", "/proc/keys", "/proc/kcore", "/proc/kmsg", "/proc/timer_list",
-        "/proc/sched_debug", "/proc/latency_stats", "/proc/vmallocinfo", "/proc/slabinfo",
-        "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/sysrq-trigger"}) {
-    host::PathInfo info = in.probe.Inspect(path);
-    bool readable = info.owner == in.facts.uid || (info.mode & 0004) != 0;
-    if (info.exists() && readable) masked.emplace_back(path);
+  std::vector<std::string> candidates = {"/proc/kallsyms", "/proc/keys", "/proc/sched_debug",
+                                         "/proc/latency_stats"};
+  if (in.facts.uid == 0) {
+    for (const char* path :
+         {"/proc/kcore", "/proc/kmsg", "/proc/timer_list", "/proc/vmallocinfo", "/proc/slabinfo",
+          "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/sysrq-trigger"}) {
+      candidates.emplace_back(path);
+    }
   }
-  return masked;
+  std::erase_if(candidates,
+                [&](const std::string& path) { return !in.probe.Inspect(path).exists(); });
+  return candidates;
 }
 
 std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
@@ -167,9 +168,9 @@ Status CheckCommand(const Command& command, const FsPlan& fs) {
   }
   Verdict verdict = Decide(fs, Access::kRead, command.directory);
   if (!verdict.allowed) {
-    return base::InvalidArgument(Reason::kCommandInvalid,
-                                 "the working directory " + base::Printable(command.directory) +
-                                     " may not be read: " + verdict.rule);
+    return base::InvalidArgument(Reason::kCommandInvalid, "the working directory " +
+                                                              base::Printable(command.directory) +
+                                                              " may not be read: " + verdict.rule);
   }
   return {};
 }
@@ -179,8 +180,9 @@ Status CheckLandlock(const PlanInputs& in) {
   return Error{.code = Code::kUnsupported,
                .reason = Reason::kRequirementUnmet,
                .message = "this kernel has no Landlock, the second layer of the boundary",
-               .hint = "boot with lsm=landlock,… on Linux 5.13 or later, or set "
-                       "on_unavailable = \"warn\""};
+               .hint =
+                   "boot with lsm=landlock,… on Linux 5.13 or later, or set "
+                   "on_unavailable = \"warn\""};
 }
 
 }  // namespace
@@ -199,14 +201,13 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     }
   }
   Plan plan;
-  CORDON_ASSIGN_OR_RETURN(
-      plan.fs, PlanFs({.policy = fs,
-                       .probe = in.probe,
-                       .workspace = in.workspace,
-                       .home = in.facts.home,
-                       .state = in.state_directory,
-                       .memory_limit = in.policy.limits.memory.value_or(0),
-                       .floor = in.floor}));
+  CORDON_ASSIGN_OR_RETURN(plan.fs, PlanFs({.policy = fs,
+                                           .probe = in.probe,
+                                           .workspace = in.workspace,
+                                           .home = in.facts.home,
+                                           .state = in.state_directory,
+                                           .memory_limit = in.policy.limits.memory.value_or(0),
+                                           .floor = in.floor}));
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   plan.command = in.command;
   Environment environment = MakeEnvironment({.policy = in.policy.env,

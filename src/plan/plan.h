@@ -50,7 +50,7 @@ struct PlanInputs {
   const host::Facts& facts;
   const host::PathProbe& probe;
   Command command;
-  std::string workspace;  // absolute, canonical, a directory
+  std::string workspace;                           // absolute, canonical, a directory
   std::map<std::string, std::string> environment;  // the caller's
   Terminal terminal = Terminal::kNone;
   unsigned terminal_streams = 0;

@@ -56,6 +56,10 @@ class RegionMaker {
                   rule.kind == RuleKind::kAllowWithin;
     Region wanted = WantedAt(rule);
     if (private_around && (!grants || wanted.source == RegionSource::kMask)) return;
+    // In a read-only place the owner cannot open it up either.
+    if (rule.closed && wanted.source == RegionSource::kMask && around.rights == Rights::kReadOnly) {
+      return;
+    }
     if (wanted.source == around.source && wanted.rights == around.rights &&
         around.path != rule.path) {
       return;
@@ -69,8 +73,8 @@ class RegionMaker {
 
   Region WantedAt(const FsRule& rule) const {
     RuleMatch match = MatchRules(plan_.rules, rule.path);
-    Region region{rule.path, RegionSource::kHost, Rights::kReadOnly, rule.directory, rule.device,
-                  rule.inode};
+    Region region{rule.path,      RegionSource::kHost, Rights::kReadOnly,
+                  rule.directory, rule.device,         rule.inode};
     if (match.read == nullptr) {
       region.source = RegionSource::kMask;
     } else if (match.write != nullptr && match.denied_write == nullptr) {

@@ -84,8 +84,20 @@ TEST(Mutants, AMisspeltKeyIsRefused) {
 }
 
 TEST(Mutants, AValueOfAnotherTypeIsRefused) {
-  const json bad[] = {nullptr, 0, -1, 12345678901234567890u, "x", "", json::array(), json::object(),
-                      true, 1.5, {nullptr}, {json::array()}, {""}, {std::string(1, '\0')}};
+  const json bad[] = {nullptr,
+                      0,
+                      -1,
+                      12345678901234567890u,
+                      "x",
+                      "",
+                      json::array(),
+                      json::object(),
+                      true,
+                      1.5,
+                      {nullptr},
+                      {json::array()},
+                      {""},
+                      {std::string(1, '\0')}};
   for (const Pointer& at : AllKeys()) {
     for (const json& value : bad) {
       json mutant = Good();
@@ -104,8 +116,8 @@ TEST(Mutants, AValueOfAnotherTypeIsRefused) {
 }
 
 TEST(Mutants, NumbersOutOfRangeAreRefused) {
-  for (const char* at : {"/version", "/fs/scan_depth", "/limits/processes", "/limits/wall",
-                         "/net/external/http"}) {
+  for (const char* at :
+       {"/version", "/fs/scan_depth", "/limits/processes", "/limits/wall", "/net/external/http"}) {
     for (const json& value : {json(0), json(-1), json(12345678901234567890u), json(1e300)}) {
       json mutant = Good();
       mutant[Pointer(at)] = value;
@@ -132,10 +144,11 @@ TEST(Mutants, BrokenTextIsRefused) {
   for (char c : text) utf16 += {c, '\0'};
   std::string short_text = text.substr(0, text.size() - 1);
   for (const std::string& mutant :
-       {"\xef\xbb\xbf" + text, short_text, text + "}", text + " x", std::string(), std::string("null"),
-        std::string("[]"), std::string("\"x\""), std::string("{}x"), Replaced(text, "{", "{/*c*/"),
-        short_text + ",}", Replaced(text, ":", ":NaN,\"z\":"), std::string(100000, '['), utf16,
-        quotes, text + std::string(1, '\0'), std::string("\xff\xfe{}")}) {
+       {"\xef\xbb\xbf" + text, short_text, text + "}", text + " x", std::string(),
+        std::string("null"), std::string("[]"), std::string("\"x\""), std::string("{}x"),
+        Replaced(text, "{", "{/*c*/"), short_text + ",}", Replaced(text, ":", ":NaN,\"z\":"),
+        std::string(100000, '['), utf16, quotes, text + std::string(1, '\0'),
+        std::string("\xff\xfe{}")}) {
     ExpectRefused(mutant);
   }
 }

@@ -156,7 +156,8 @@ struct BadCase {
 
 TEST(Reader, SaysWhatIsWrongAndWhere) {
   const BadCase cases[] = {
-      {"[fs]\nraed = []", Reason::kPolicyUnknownKey, "p.toml:2: fs.raed: unknown key", "\"fs.read\""},
+      {"[fs]\nraed = []", Reason::kPolicyUnknownKey, "p.toml:2: fs.raed: unknown key",
+       "\"fs.read\""},
       {"[sf]\nread = []", Reason::kPolicyUnknownKey, "p.toml:1: sf: unknown key", "\"fs\""},
       {"deny_read = []", Reason::kPolicyUnknownKey, "p.toml:1: deny_read: unknown key",
        "\"fs.deny_read\""},

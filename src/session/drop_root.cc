@@ -55,11 +55,11 @@ Result<sys::UniqueFd> MappingNamespace(uid_t owner, gid_t group, const Unprivile
   sys::UniqueFd fd;
   Status mapped = SystemError("unshare(CLONE_NEWUSER)", EPERM);
   if (made) {
-    mapped = WriteTo(proc + "/uid_map", std::to_string(owner) + " " + std::to_string(target.uid) +
-                                            " 1");
+    mapped =
+        WriteTo(proc + "/uid_map", std::to_string(owner) + " " + std::to_string(target.uid) + " 1");
     if (mapped) {
-      mapped = WriteTo(proc + "/gid_map", std::to_string(group) + " " +
-                                              std::to_string(target.gid) + " 1");
+      mapped = WriteTo(proc + "/gid_map",
+                       std::to_string(group) + " " + std::to_string(target.gid) + " 1");
     }
     fd.reset(open((proc + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
   }
@@ -87,9 +87,8 @@ Status Cover(const std::string& path) {
   if (syscall(SYS_fsconfig, tmpfs.get(), uapi::kFsconfigCmdCreate, nullptr, nullptr, 0) != 0) {
     return SystemError("fsconfig tmpfs", errno);
   }
-  sys::UniqueFd mount(
-      static_cast<int>(syscall(SYS_fsmount, tmpfs.get(), uapi::kFsmountCloexec,
-                               uapi::kMountAttrNosuid | uapi::kMountAttrNodev)));
+  sys::UniqueFd mount(static_cast<int>(syscall(SYS_fsmount, tmpfs.get(), uapi::kFsmountCloexec,
+                                               uapi::kMountAttrNosuid | uapi::kMountAttrNodev)));
   if (!mount.valid()) return SystemError("fsmount tmpfs", errno);
   if (syscall(SYS_move_mount, mount.get(), "", AT_FDCWD, path.c_str(),
               uapi::kMoveMountFEmptyPath) != 0) {
@@ -123,19 +122,17 @@ Result<MappedTree> OpenMapped(const std::string& path, const Unprivileged& targe
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return SystemError("stat " + path, errno);
   MappedTree mapped{path, {}};
-  mapped.tree.reset(static_cast<int>(
-      syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
-              AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec)));
+  mapped.tree.reset(
+      static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
+                               AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec)));
   if (!mapped.tree.valid()) return SystemError("open_tree " + path, errno);
   auto owner = std::pair(status.st_uid, status.st_gid);
   if (owner.first == target.uid) return mapped;
   if (!namespaces.contains(owner)) {
-    CORDON_ASSIGN_OR_RETURN(namespaces[owner],
-                            MappingNamespace(owner.first, owner.second, target));
+    CORDON_ASSIGN_OR_RETURN(namespaces[owner], MappingNamespace(owner.first, owner.second, target));
   }
   uapi::MountAttr attributes{};
-  attributes.attr_set =
-      uapi::kMountAttrIdmap | uapi::kMountAttrNosuid | uapi::kMountAttrNodev;
+  attributes.attr_set = uapi::kMountAttrIdmap | uapi::kMountAttrNosuid | uapi::kMountAttrNodev;
   attributes.userns_fd = static_cast<uint64_t>(namespaces[owner].get());
   if (syscall(SYS_mount_setattr, mapped.tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
               sizeof(attributes)) != 0) {
@@ -152,8 +149,8 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
   if (unshare(CLONE_NEWNS) != 0) return SystemError("unshare(CLONE_NEWNS)", errno);
   uapi::MountAttr propagation{};
   propagation.propagation = uapi::kMsPrivate;
-  if (syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &propagation,
-              sizeof(propagation)) != 0) {
+  if (syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &propagation, sizeof(propagation)) !=
+      0) {
     return SystemError("mount_setattr /", errno);
   }
   std::ranges::sort(directories);

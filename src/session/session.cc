@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "backend/linux/namespaces.h"
+#include "backend/test_hooks.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/real_paths.h"
+#include "session/without.h"
 #include "plan/floor.h"
 #include "sys/process.h"
 
@@ -19,9 +21,9 @@ namespace cordon::session {
 namespace {
 
 // A workspace is made writable as a whole; nobody means these by standing in them.
-constexpr std::array kTooWide = {"/",    "/bin", "/boot", "/dev",  "/etc",  "/home", "/lib",
-                                 "/lib64", "/opt", "/proc", "/root", "/run",  "/sbin", "/srv",
-                                 "/sys", "/tmp", "/usr",  "/var",  "/var/tmp"};
+constexpr std::array kTooWide = {"/",      "/bin", "/boot", "/dev",  "/etc",    "/home", "/lib",
+                                 "/lib64", "/opt", "/proc", "/root", "/run",    "/sbin", "/srv",
+                                 "/sys",   "/tmp", "/usr",  "/var",  "/var/tmp"};
 
 Result<std::string> Workspace(const Request& request, const std::string& home,
                               const host::PathProbe& probe) {
@@ -31,8 +33,8 @@ Result<std::string> Workspace(const Request& request, const std::string& home,
         Reason::kWorkspaceInvalid,
         "the workspace " + base::Printable(request.workspace) + " is not a directory");
   }
-  bool wide = info.canonical == home ||
-              std::ranges::find(kTooWide, info.canonical) != kTooWide.end();
+  bool wide =
+      info.canonical == home || std::ranges::find(kTooWide, info.canonical) != kTooWide.end();
   if (wide && request.workspace_chosen == Request::Chosen::kImplied) {
     return base::InvalidArgument(
         Reason::kWorkspaceTooWide,
@@ -101,7 +103,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
                          .environment = request.environment,
                          .terminal = request.terminal,
                          .terminal_streams = request.terminal_streams,
-                         .floor = request.floor,
+                         .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff
+                                                                : request.floor,
                          .cache_directory = cache,
                          .state_directory = StateDirectory(request.environment)});
 }
@@ -114,7 +117,9 @@ Result<plan::Plan> Prepare(const Request& request) {
 
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
+  LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  LeaveOut(spec);
   return spawn::Supervise(plan, spec, options);
 }
 

@@ -363,8 +363,8 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     action.sa_handler = Ignore;
     sigaction(SIGURG, &action, nullptr);
   }
-  auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
-                                               std::move(stop), plan);
+  auto broker =
+      std::make_unique<BrokerThread>(std::move(listener), std::move(root), std::move(stop), plan);
   CORDON_TRY(broker->Begin());
   return broker;
 }

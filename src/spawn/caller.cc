@@ -97,8 +97,7 @@ bool Caller::Waiting() const {
 
 Answer<sys::UniqueFd> Caller::Directory(int directory, const std::string& path) const {
   if (path.starts_with('/')) {
-    Answer<sys::UniqueFd> found =
-        OpenAt2(root_, path, O_PATH | O_DIRECTORY, uapi::kResolveInRoot);
+    Answer<sys::UniqueFd> found = OpenAt2(root_, path, O_PATH | O_DIRECTORY, uapi::kResolveInRoot);
     // /proc/self is the reader's own, and links of /proc are not followed.
     if (!found && (found.error() == ENOENT || found.error() == ELOOP || found.error() == EXDEV)) {
       return Walk(path);
@@ -198,7 +197,9 @@ Answer<Place> Caller::Locate(int directory, const std::string& path) const {
     place.trailing_slash = true;
   }
   size_t slash = trimmed.rfind('/');
-  std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : trimmed.substr(0, slash);
+  std::string parent = slash == std::string::npos ? "."
+                       : slash == 0               ? "/"
+                                                  : trimmed.substr(0, slash);
   place.name = slash == std::string::npos ? trimmed : trimmed.substr(slash + 1);
   if (place.name.empty() || place.name == "." || place.name == "..") return Fail(EEXIST);
   if (place.name.size() > NAME_MAX) return Fail(ENAMETOOLONG);

@@ -36,7 +36,6 @@ using raw::Syscall;
 // Where the descriptors that init does not keep are parked.
 constexpr int kListenerSocketFd = 5;
 constexpr int kInitProgramFd = 6;
-constexpr int kFirstFreeFd = 7;
 
 struct Child {
   const ChildInput& input;
@@ -65,11 +64,20 @@ long Close(long fd, long result) noexcept {
 long WriteFile(const Step& step) noexcept {
   long fd = Syscall(__NR_openat, AT_FDCWD, Arg(step.path.c_str()), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return fd;
-  long written = Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
+  long written =
+      Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
   return Close(fd, written < 0 ? written : 0);
 }
 
+// Places that are not checked by identity are the system's own (/dev/null) or
+// in a tree that the child itself has just made.
+bool Trusted(const Step& step) noexcept { return step.identity == backend::Identity{}; }
+
 long OpenTree(const Step& step) noexcept {
+  if (Trusted(step)) {
+    return Syscall(__NR_open_tree, AT_FDCWD, Arg(step.path.c_str()),
+                   AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec);
+  }
   long source = OpenExact(step.path.c_str(), step.identity);
   if (source < 0) return source;
   long tree = Syscall(__NR_open_tree, source, Arg(""),
@@ -126,8 +134,7 @@ long NewDevpts() noexcept {
 long NewPlain(const char* type) noexcept {
   long context = NewFileSystem(type);
   if (context < 0) return context;
-  return Mount(context,
-               uapi::kMountAttrNosuid | uapi::kMountAttrNodev | uapi::kMountAttrNoexec);
+  return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNodev | uapi::kMountAttrNoexec);
 }
 
 // In a container whose /sys is locked a new one cannot be had; what is there is
@@ -145,6 +152,10 @@ long SetAttributes(long tree, const char* path, uint64_t set, uint64_t clear,
 }
 
 long Stash(int tree, const Step& step) noexcept {
+  if (Trusted(step)) {
+    return Syscall(__NR_move_mount, tree, Arg(""), AT_FDCWD, Arg(step.path.c_str()),
+                   uapi::kMoveMountFEmptyPath);
+  }
   long target = OpenExact(step.path.c_str(), step.identity);
   if (target < 0) return target;
   return Close(target, Syscall(__NR_move_mount, tree, Arg(""), target, Arg(""),
@@ -156,8 +167,8 @@ long Attach(int tree, const Step& step) noexcept { return Close(tree, Stash(tree
 // The new root is put over the old one's "/", made the root, and the old one
 // below it is let go of with everything mounted on it.
 long EnterRoot(long root) noexcept {
-  long result = Syscall(__NR_move_mount, root, Arg(""), AT_FDCWD, Arg("/"),
-                        uapi::kMoveMountFEmptyPath);
+  long result =
+      Syscall(__NR_move_mount, root, Arg(""), AT_FDCWD, Arg("/"), uapi::kMoveMountFEmptyPath);
   if (result < 0) return result;
   result = Syscall(__NR_fchdir, root);
   if (result == 0) result = Syscall(__NR_pivot_root, Arg("."), Arg("."));
@@ -251,8 +262,8 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
   sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
   unsigned long flags =
       uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
-  long listener = Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags),
-                          Arg(&program));
+  long listener =
+      Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags), Arg(&program));
   if (listener == -EINVAL) {  // WAIT_KILLABLE_RECV came with Linux 5.19
     listener = Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
                        static_cast<long>(uapi::kSeccompFilterFlagNewListener), Arg(&program));
@@ -366,7 +377,8 @@ long Run(Child& child, const Step& step) noexcept {
 
 // Puts the descriptors at their fixed numbers and closes all others. They are
 // first moved out of the way of each other.
-long PlaceFds(const ChildFds& fds) noexcept {
+long PlaceFds(const ChildInput& input) noexcept {
+  const ChildFds& fds = input.fds;
   const int from[] = {fds.standard[0], fds.standard[1], fds.standard[2], fds.control,
                       fds.status,      fds.listener,    fds.init};
   long parked[kFirstFreeFd];
@@ -379,7 +391,7 @@ long PlaceFds(const ChildFds& fds) noexcept {
     long result = Syscall(__NR_dup3, parked[i], i, kept_by_init ? 0 : O_CLOEXEC);
     if (result < 0) return result;
   }
-  return Syscall(__NR_close_range, kFirstFreeFd, ~0u, 0);
+  return Syscall(__NR_close_range, input.first_closed, ~0u, 0);
 }
 
 int Fail(int status_fd, long error, size_t step) noexcept {
@@ -399,7 +411,7 @@ int RunChild(void* child_input) noexcept {
   Child child{input, spec, {}};
   // Ends the child with the supervisor until init watches the control pipe.
   Syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  if (long result = PlaceFds(input.fds); result < 0) {
+  if (long result = PlaceFds(input); result < 0) {
     return Fail(input.fds.status, result, spec.steps.size());
   }
   for (size_t i = 0; i < spec.steps.size(); ++i) {

@@ -7,12 +7,8 @@
 // It runs under the same Landlock domain and seccomp filter as the command and
 // is not dumpable, so the command can neither read nor trace it.
 
-#include "backend/init_protocol.h"
-#include "sys/raw.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <initializer_list>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -21,6 +17,11 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <initializer_list>
+
+#include "backend/init_protocol.h"
+#include "sys/raw.h"
 
 namespace cordon::spawn {
 namespace {
@@ -96,7 +97,10 @@ int ExecSearch(Start& start) {
 
 int RunCommand(void* argument) {
   Start& start = *static_cast<Start*>(argument);
-  Syscall(__NR_setsid);
+#ifdef CORDON_TEST_HOOKS
+  if (!Contains(start.options, backend::kInitOptionSameSession))
+#endif
+    Syscall(__NR_setsid);
   if (Contains(start.options, kInitOptionControllingTerminal)) {
     Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
   }
@@ -171,7 +175,12 @@ void Scrub(char** argv, char** envp) {
   long argc = stack[0];
   char** argv = reinterpret_cast<char**>(stack + 1);
   char** envp = argv + argc + 1;
-  Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
+#ifdef CORDON_TEST_HOOKS
+  bool unprotected = argc > 1 && Contains(argv[1], backend::kInitOptionUnprotected);
+#else
+  constexpr bool unprotected = false;
+#endif
+  if (!unprotected) Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
   // That signal follows the thread that launched; the control pipe follows the
   // supervisor as a whole.
   Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
@@ -196,7 +205,7 @@ void Scrub(char** argv, char** envp) {
   }
   Send(ReportKind::kStarted, 0, nullptr);
   for (long fd = 0; fd < 3; ++fd) Syscall(__NR_close, fd);
-  Scrub(argv, envp);
+  if (!unprotected) Scrub(argv, envp);
 
   while (true) {
     pollfd watched[2] = {{kControlFd, POLLIN, 0}, {static_cast<int>(signals), POLLIN, 0}};

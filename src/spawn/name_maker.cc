@@ -77,8 +77,7 @@ bool NameMaker::Writable(const std::string& path) const {
   return region != nullptr && region->rights == plan::Rights::kReadWrite;
 }
 
-Answer<void> NameMaker::Permit(const Place& place, const char* operation,
-                               plan::Creation creation) {
+Answer<void> NameMaker::Permit(const Place& place, const char* operation, plan::Creation creation) {
   if (const plan::ProtectedName* name = plan::ViolatedName(fs_.names, place.path, creation)) {
     bool floor = name->kind == plan::RuleKind::kFloor;
     violations_.Add(floor ? Reason::kFloorName : Reason::kDeniedNewName, operation, place.path,
@@ -105,15 +104,14 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
     if (place->trailing_slash) return Fail(EISDIR);
     if (OnProc(place->parent.get())) return OpenOnProc(caller, *place, flags, blocking);
     struct stat status;
-    bool exists = fstatat(place->parent.get(), place->name.c_str(), &status,
-                          AT_SYMLINK_NOFOLLOW) == 0;
+    bool exists =
+        fstatat(place->parent.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (!exists && errno != ENOENT) return Fail(errno);
     if (exists && S_ISLNK(status.st_mode)) {
       if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return Fail(EEXIST);
       if ((flags & O_NOFOLLOW) != 0) return Fail(ELOOP);
       char target[PATH_MAX];
-      ssize_t length =
-          readlinkat(place->parent.get(), place->name.c_str(), target, sizeof(target));
+      ssize_t length = readlinkat(place->parent.get(), place->name.c_str(), target, sizeof(target));
       if (length <= 0) continue;  // replaced meanwhile
       std::string_view text(target, static_cast<size_t>(length));
       request.path = guard::JoinPath(guard::Parent(place->path), text);
@@ -126,8 +124,8 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
           Writes(flags) ? plan::ViolatedName(fs_.names, place->path, plan::Creation::kEmpty)
                         : nullptr;
       if (name != nullptr && name->kind == plan::RuleKind::kFloor) return Fail(EROFS);
-      Answer<sys::UniqueFd> opened = OpenExisting(caller, *place, flags, status.st_mode & S_IFMT,
-                                                  status.st_rdev, blocking);
+      Answer<sys::UniqueFd> opened =
+          OpenExisting(caller, *place, flags, status.st_mode & S_IFMT, status.st_rdev, blocking);
       if (!opened && (opened.error() == ENOENT || opened.error() == ELOOP)) continue;
       return opened;
     }
@@ -146,8 +144,7 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
 }
 
 Answer<sys::UniqueFd> NameMaker::OpenExisting(const Caller& caller, const Place& place, int flags,
-                                              mode_t type, dev_t device,
-                                              sys::UniqueFd& blocking) {
+                                              mode_t type, dev_t device, sys::UniqueFd& blocking) {
   flags &= ~(O_CREAT | O_EXCL);
   if (type == S_IFDIR && (flags & O_PATH) == 0) return Fail(EISDIR);
   if (type == S_IFSOCK && (flags & O_PATH) == 0) return Fail(ENXIO);
@@ -298,8 +295,8 @@ Answer<void> NameMaker::Link(const Caller& caller, int from_directory, const std
   if (!file) return Fail(file.error());
   char path[32];
   snprintf(path, sizeof(path), "/proc/self/fd/%d", file->get());
-  return Done(linkat(AT_FDCWD, path, target->parent.get(), target->name.c_str(),
-                     AT_SYMLINK_FOLLOW));
+  return Done(
+      linkat(AT_FDCWD, path, target->parent.get(), target->name.c_str(), AT_SYMLINK_FOLLOW));
 }
 
 Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const std::string& from,
@@ -324,8 +321,8 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
   std::string from_name = source->name + (source->trailing_slash ? "/" : "");
   std::string to_name = target->name + (target->trailing_slash ? "/" : "");
-  return Done(syscall(SYS_renameat2, source->parent.get(), from_name.c_str(),
-                      target->parent.get(), to_name.c_str(), flags));
+  return Done(syscall(SYS_renameat2, source->parent.get(), from_name.c_str(), target->parent.get(),
+                      to_name.c_str(), flags));
 }
 
 }  // namespace cordon::spawn

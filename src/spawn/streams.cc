@@ -54,8 +54,8 @@ void OutputStream::Take(std::string_view bytes) {
     if (truncated_) kept_.resize(base::Utf8Prefix(kept_ + "\x80\x80\x80", kept_.size()).size());
     return;
   }
-  pending_ += truncated_ ? base::Utf8Prefix(std::string(bytes) + "\x80\x80\x80", bytes.size())
-                         : bytes;
+  pending_ +=
+      truncated_ ? base::Utf8Prefix(std::string(bytes) + "\x80\x80\x80", bytes.size()) : bytes;
   if (truncated_) {
     pending_ += "\n[cordon: output cut after " + std::to_string(*limit_) + " bytes]\n";
   }

@@ -12,7 +12,8 @@ namespace cordon::spawn {
 namespace {
 
 // Reads a small file of /proc below `directory`; empty if it is gone.
-std::string_view ReadSmall(int directory, const char* name, const char* file, char (&buffer)[2048]) {
+std::string_view ReadSmall(int directory, const char* name, const char* file,
+                           char (&buffer)[2048]) {
   char path[64];
   snprintf(path, sizeof(path), "%s/%s", name, file);
   sys::UniqueFd fd(openat(directory, path, O_RDONLY | O_CLOEXEC));

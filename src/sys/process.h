@@ -1,8 +1,8 @@
 // Small acts of a process on itself.
 #pragma once
 
-#include <string>
 #include <map>
+#include <string>
 
 #include "cordon/result.h"
 #include "sys/fd.h"

@@ -200,8 +200,7 @@ class Builder {
     if (name == nullptr || around->source == RegionSource::kMask) return;
     std::string parent(guard::Parent(path));
     if (parent != around->path) MakeInside(around->path, parent, true);
-    std::string made =
-        *name + "/" + path.substr(around->path == "/" ? 1 : around->path.size() + 1);
+    std::string made = *name + "/" + path.substr(around->path == "/" ? 1 : around->path.size() + 1);
     if (!made_.insert(made).second) return;
     steps_.push_back({.op = Op::kMakeLink, .slot = kPrivateSlot, .path = made, .data = target});
   }
