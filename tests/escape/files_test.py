@@ -660,7 +660,7 @@ def standard_streams_opened_again(f, profile):
         for how in ("/proc/self/fd/%d", "/dev/fd/%d", "/proc/thread-self/fd/%d"):
             for extra in ("", "|os.O_CREAT"):
                 target = f.outside + "/stream"
-                f.write(target, SECRET)
+                f.write(target, SECRET, 0o666)
                 script = (f"import os,sys\nfd=os.open({how!r}%{stream},os.{mode}{extra})\n{code}\n"
                           "os._exit(42)")
                 with open(target, "rb" if flags == os.O_RDONLY else "ab") as file:

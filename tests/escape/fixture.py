@@ -343,6 +343,7 @@ class Suite:
         self.evident = evident
         self.prepare = prepare or (lambda fixture, folder: None)
         self.name, self.context, self.flags = name, context, flags
+        self.file = os.path.abspath(sys._getframe(1).f_globals["__file__"])
         self.evidence, self.before, self.hold = evidence, before, hold
         self.attacks, self.benign, self.tests = {}, {}, []
         self.problems, self.passed = [], 0
@@ -407,7 +408,7 @@ class Suite:
                 self.prepare(fixture, target)
             if self.before:
                 self.before(fixture)
-            done = subprocess.run([PYTHON, os.path.abspath(sys.argv[0]), "--perform",
+            done = subprocess.run([PYTHON, self.file, "--perform",
                                    fixture.base + "/orders.json"], cwd=fixture.ws,
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                                   env=fixture.environment(), check=False)
@@ -436,7 +437,7 @@ class Suite:
                 return
             folder = fixture.ws + "/work/code"
             os.mkdir(folder)
-            for source in (os.path.abspath(sys.argv[0]), os.path.abspath(__file__)):
+            for source in (self.file, os.path.abspath(__file__)):
                 shutil.copy(source, folder)
             self.orders(fixture, listed, folder + "/orders.json")
             for _, _, target in listed:
@@ -446,7 +447,7 @@ class Suite:
             before = fixture.state()
             held = self.hold(fixture) if self.hold else {}
             done = fixture.run(profile, [PYTHON, "-B",
-                                         folder + "/" + os.path.basename(sys.argv[0]), "--perform",
+                                         folder + "/" + os.path.basename(self.file), "--perform",
                                          folder + "/orders.json"], flags=self.flags, **held)
             self.judge(profile, fixture, listed, done)
             for change in changes(before, fixture.state()):
@@ -487,6 +488,21 @@ class Suite:
                 self.problem(profile, f"{act.__name__} [{ids}]", f"hangs: {error}")
             finally:
                 fixture.close()
+
+    def breaches(self, profile, name):
+        """What one attack or test of the suite got through, run on its own."""
+        kept = (self.attacks, self.benign, self.tests, self.problems)
+        self.attacks = {n: a for n, a in self.attacks.items() if n == name}
+        self.tests = [t for t in self.tests if t[0].__name__ == name]
+        self.benign, self.problems = {}, []
+        assert self.attacks or self.tests, name
+        for attack in self.attacks.values():
+            attack.twin = None
+        self.contained(profile)
+        self.single_tests(profile)
+        found = self.problems
+        self.attacks, self.benign, self.tests, self.problems = kept
+        return found
 
     def problem(self, profile, attack, text):
         name = f"{attack.name} [{attack.ids}]" if isinstance(attack, Attack) else attack or "host"
