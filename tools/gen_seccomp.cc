@@ -64,7 +64,7 @@ class Filter {
   std::vector<sock_filter> Export() {
     FILE* file = std::tmpfile();
     if (int error = seccomp_export_bpf(context_, fileno(file)); error != 0) Die("export", error);
-    std::rewind(file);
+    if (std::fseek(file, 0, SEEK_SET) != 0) Die("seek", errno);
     std::vector<sock_filter> program = Prologue();
     sock_filter instruction;
     while (std::fread(&instruction, sizeof(instruction), 1, file) == 1) {
@@ -113,6 +113,8 @@ void DenySurface(Filter& filter) {
   constexpr uint64_t kAttach = 16, kSeize = 0x4206;
   filter.Add(kEperm, "ptrace", {Equal(0, kAttach)});
   filter.Add(kEperm, "ptrace", {Equal(0, kSeize)});
+  // Limits of another process, init's among them.
+  filter.Add(kEperm, "prlimit64", {Not(0, 0), Not(2, 0)});
   // Terminal input injection, whatever the upper bits of the request say.
   for (uint64_t request : {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
     filter.Add(kEperm, "ioctl", {Bits(1, 0xffffffff, request)});

@@ -41,6 +41,7 @@ enum class Code {
   X(kWorkspaceInvalid, "workspace_invalid")    \
   X(kWorkspaceTooWide, "workspace_too_wide")   \
   X(kScanBudget, "scan_budget")                \
+  X(kScanBlocked, "scan_blocked")                \
   X(kFloorCovered, "floor_covered")            \
   X(kRequirementUnmet, "requirement_unmet")    \
   X(kCommandInvalid, "command_invalid")        \

@@ -39,6 +39,16 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Characters that show nothing or turn the writing direction: they make a text
+// look like another one.
+bool Deceptive(std::string_view sequence) {
+  if (sequence.size() != 3) return false;
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  unsigned code = ((byte(0) & 0x0fu) << 12) | ((byte(1) & 0x3fu) << 6) | (byte(2) & 0x3fu);
+  return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
 }  // namespace
 
 std::vector<std::string> Split(std::string_view text, char separator) {
@@ -68,7 +78,8 @@ std::string Printable(std::string_view text) {
     size_t length = SequenceLength(text);
     auto lead = static_cast<unsigned char>(text[0]);
     bool c1_control = length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    if (length == 0 || lead < 0x20 || lead == 0x7F || c1_control) {
+    if (length == 0 || lead < 0x20 || lead == 0x7F || c1_control ||
+        Deceptive(text.substr(0, length))) {
       printable += {'\\', 'x', kHex[lead >> 4], kHex[lead & 15]};
       text.remove_prefix(1);
     } else {

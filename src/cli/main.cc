@@ -11,6 +11,7 @@
 
 #include "base/strings.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "sys/process.h"
 
 namespace cordon::cli {
@@ -18,15 +19,21 @@ namespace {
 
 struct Subcommand {
   std::string_view name;
+  std::string_view usage;
   std::string_view summary;
   Action (*setup)(CLI::App&);
 };
 
 // In the order of the help text.
 constexpr Subcommand kSubcommands[] = {
-    {"run", "run one command contained", SetupRun},
-    {"shell", "an interactive shell inside", SetupShell},
-    {"policy", "show, check, compare, start and trust policies", SetupPolicy},
+    {"run", "[OPTIONS] [--] CMD [ARG…]", "Run one command contained", SetupRun},
+    {"shell", "[OPTIONS]", "An interactive shell inside", SetupShell},
+    {"explain", "[OPTIONS] read|write|exec PATH", "May it? By which rule? What would allow it?",
+     SetupExplain},
+    {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},
+    {"policy", "show|check|diff|schema|init|trust", "Show, check, compare, start, trust policies",
+     SetupPolicy},
+    {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 
 void PrintHelp(std::FILE* to) {
@@ -36,7 +43,7 @@ void PrintHelp(std::FILE* to) {
   for (const Subcommand& command : kSubcommands) {
     fmt::print(to, "  {:<10} {}\n", command.name, command.summary);
   }
-  fmt::print(to, "\n`cordon SUBCOMMAND --help` tells more.\n");
+  fmt::print(to, "\n`cordon SUBCOMMAND --help` tells more; `cordon --version` the version.\n");
 }
 
 int UnknownSubcommand(std::string_view name) {
@@ -51,6 +58,7 @@ int UnknownSubcommand(std::string_view name) {
 
 int RunSubcommand(const Subcommand& command, int argc, char** argv) {
   CLI::App app(std::string(command.summary), "cordon " + std::string(command.name));
+  app.formatter(std::static_pointer_cast<CLI::Formatter>(MakeHelp(std::string(command.usage))));
   Action action = command.setup(app);
   try {
     app.parse(argc - 1, argv + 1);

@@ -13,7 +13,7 @@
 #include "cordon/result.h"
 #include "policy/layers.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }
 

@@ -1,5 +1,217 @@
-#include "host/facts.h"
+#include "host/doctor.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/strings.h"
+#include "host/kernel_probe.h"
+#include "host/trial.h"
+#include "host/userns_probe.h"
+
 namespace cordon::host {
-std::vector<Finding> Examine() { return {ExamineUserNamespaces()}; }
-Finding ExamineUserNamespaces() { return {}; }
+namespace {
+
+constexpr long kCgroup2Magic = 0x63677270;
+constexpr std::string_view kIdmapped = "id-mapped mounts";
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// The directory of this process's cgroup in the one v2 hierarchy; empty: none.
+std::string CgroupDirectory() {
+  std::string root;
+  for (const char* path : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+    struct statfs status;
+    if (statfs(path, &status) == 0 && status.f_type == kCgroup2Magic) root = path;
+  }
+  if (root.empty()) return {};
+  for (const std::string& line : base::Split(ReadAll("/proc/self/cgroup"), '\n')) {
+    if (line.starts_with("0::/")) return root + (line == "0::/" ? "" : line.substr(3));
+  }
+  return {};
+}
+
+Finding ExamineCgroup() {
+  Finding finding{.feature = "cgroup delegation", .need = Need::kHelpful};
+  std::string directory = CgroupDirectory();
+  std::string controllers = directory.empty() ? "" : ReadAll(directory + "/cgroup.controllers");
+  bool writable = !directory.empty() &&
+                  faccessat(AT_FDCWD, directory.c_str(), W_OK, AT_EACCESS) == 0 &&
+                  faccessat(AT_FDCWD, (directory + "/cgroup.procs").c_str(), W_OK, AT_EACCESS) == 0;
+  finding.available = writable && !controllers.empty();
+  if (finding.available) {
+    finding.detail = "this process may divide its own cgroup: " + controllers;
+    return finding;
+  }
+  finding.detail = directory.empty()     ? "no cgroup v2 hierarchy is mounted"
+                   : controllers.empty() ? "the cgroup v2 hierarchy here has no controllers"
+                                         : "this process's cgroup is not its own to divide";
+  finding.remedy = directory.empty() || controllers.empty()
+                       ? "boot with systemd.unified_cgroup_hierarchy=1 on a kernel with cgroup v2."
+                       : "start it in a delegated scope: systemd-run --user --scope -p "
+                         "Delegate=yes cordon ….";
+  return finding;
+}
+
+std::string FindProgram(const std::string& name) {
+  const char* path = getenv("PATH");
+  for (const std::string& directory : base::Split(path == nullptr ? "" : path, ':')) {
+    std::string file = directory + "/" + name;
+    if (directory.starts_with('/') && access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
+}
+
+// Runs bwrap as that tier will: --version would prove nothing.
+TrialResult TryBwrap(const void* program) {
+  const char* const argv[] = {"bwrap",
+                              "--unshare-all",
+                              "--die-with-parent",
+                              "--ro-bind",
+                              "/",
+                              "/",
+                              "--proc",
+                              "/proc",
+                              "--dev",
+                              "/dev",
+                              "--",
+                              "/bin/sh",
+                              "-c",
+                              ":",
+                              nullptr};
+  pid_t pid = fork();
+  if (pid == 0) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int stream = 0; stream < 3; ++stream) dup2(null, stream);
+    execv(static_cast<const char*>(program), const_cast<char* const*>(argv));
+    _exit(127);
+  }
+  int status = -1;
+  if (pid < 0 || waitpid(pid, &status, 0) < 0) return {0, errno};
+  return {0, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EPERM};
+}
+
+Finding ExamineBubblewrap() {
+  Finding finding{.feature = "bubblewrap", .need = Need::kHelpful};
+  std::string program = FindProgram("bwrap");
+  if (program.empty()) {
+    finding.detail = "not installed; the tier that uses it comes in a later release";
+    finding.remedy = "apt install bubblewrap, if user namespaces are off.";
+    return finding;
+  }
+  finding.available = Try(TrialUser::kUnprivileged, TryBwrap, program.c_str()).error == 0;
+  finding.detail = program + (finding.available ? " works" : " is there, but cannot start") +
+                   "; the tier that uses it comes in a later release";
+  return finding;
+}
+
+// Id-mapped mounts are examined, and needed, in a launch by root alone.
+bool Has(const std::vector<Finding>& findings, std::string_view feature) {
+  auto found = std::ranges::find(findings, feature, &Finding::feature);
+  return found != findings.end() ? found->available : feature == kIdmapped;
+}
+
+// Without it there is no launch at all; without the others there is a weaker one.
+bool IsFatal(const Finding& finding) {
+  constexpr std::array kSurvived = {std::string_view("landlock"), std::string_view("pidfd_getfd"),
+                                    kIdmapped};
+  return finding.need == Need::kRequired && !finding.available &&
+         std::ranges::find(kSurvived, finding.feature) == kSurvived.end();
+}
+
+struct Requirement {
+  const char* feature;
+  const char* mechanism;
+  std::vector<const char*> findings;
+  Level best = Level::kFull;
+  const char* note = "";
+};
+
+std::vector<Requirement> Requirements() {
+  return {
+      {"fs.read", "mount namespace, landlock", {"mount namespace", "landlock", "id-mapped mounts"}},
+      {"fs.write",
+       "mount namespace, landlock",
+       {"mount namespace", "landlock", "id-mapped mounts"}},
+      {"fs.floor", "mount namespace, broker", {"mount namespace", "seccomp notification"}},
+      {"net", "network namespace", {"network namespace"}},
+      {"unix", "broker, seccomp", {"seccomp notification", "pidfd_getfd", "network namespace"}},
+      {"ipc", "ipc namespace", {"ipc, uts and cgroup namespaces"}},
+      {"pid", "pid namespace", {"pid namespace"}},
+      {"seccomp", "seccomp", {"seccomp notification"}},
+      {"env", "clean environment", {}},
+      {"tty", "own pseudo-terminal", {"mount namespace"}},
+      {"limits.cpu",
+       "rlimit, watching the tree",
+       {"pid namespace"},
+       Level::kPartial,
+       "the sum over processes is sampled"},
+      {"limits.memory",
+       "rlimit per process, watching the tree",
+       {"pid namespace"},
+       Level::kPartial,
+       "the sum over processes is sampled"},
+      {"limits.processes", "rlimit in the user namespace", {"user namespaces", "id-mapped mounts"}},
+      {"limits.files", "rlimit", {}},
+      {"limits.disk",
+       "tmpfs size",
+       {"mount namespace"},
+       Level::kPartial,
+       "writable roots have no quota"},
+  };
+}
+
+}  // namespace
+
+std::vector<Finding> Examine() {
+  std::vector<Finding> findings = {ExamineSystemCalls()};
+  for (Finding& finding : ExamineNamespaces()) findings.push_back(std::move(finding));
+  findings.push_back(ExamineLandlock());
+  findings.push_back(ExamineSeccompNotify());
+  findings.push_back(ExaminePidfdGetfd());
+  if (geteuid() == 0) findings.push_back(ExamineIdmappedMounts());
+  findings.push_back(ExamineSyncWakeUp());
+  findings.push_back(ExamineCgroup());
+  findings.push_back(ExamineBubblewrap());
+  return findings;
+}
+
+std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
+  auto fatal = std::ranges::find_if(findings, IsFatal);
+  std::vector<Enforcement> features;
+  for (const Requirement& requirement : Requirements()) {
+    Enforcement item{requirement.feature, requirement.mechanism, requirement.best,
+                     requirement.note};
+    for (const char* needed : requirement.findings) {
+      if (Has(findings, needed)) continue;
+      item.level = Level::kPartial;
+      item.note = std::string("no ") + needed;
+    }
+    if (fatal != findings.end()) {
+      item = {requirement.feature, "", Level::kNone, "a run is refused without " + fatal->feature};
+    }
+    features.push_back(std::move(item));
+  }
+  return features;
+}
+
+bool DefaultIsFull(const std::vector<Enforcement>& features) {
+  return std::ranges::all_of(features, [](const Enforcement& item) {
+    return item.level == Level::kFull || item.feature.starts_with("limits.");
+  });
+}
+
 }  // namespace cordon::host

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <string>
-#include <vector>
 
 namespace cordon::host {
 
@@ -20,20 +19,5 @@ struct Facts {
 
 // The facts that every run needs: a handful of cheap calls.
 Facts ProbeFacts();
-
-// One line of `cordon doctor`.
-struct Finding {
-  std::string feature;
-  bool available = false;
-  std::string detail;
-  std::string remedy;
-  bool operator==(const Finding&) const = default;
-};
-
-// Everything, by trying it in a child process.
-std::vector<Finding> Examine();
-
-// Why an unprivileged user namespace could not be made here, and what helps.
-Finding ExamineUserNamespaces();
 
 }  // namespace cordon::host

@@ -1,6 +1,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "guard/path.h"
 #include "plan/rules.h"
@@ -8,8 +9,37 @@
 namespace cordon::plan {
 namespace {
 
-std::string Named(const FsRule& rule) {
-  return std::string(RuleKindName(rule.kind)) + " " + rule.origin.ToString();
+// A verdict of the rule that stands at `origin`.
+Verdict ByRule(std::string_view name, const Origin& origin, std::string detail) {
+  return {.rule = std::string(name) + " " + origin.ToString(),
+          .detail = std::move(detail),
+          .source = origin.source,
+          .line = origin.line};
+}
+
+Verdict ByRule(const FsRule& rule, std::string detail) {
+  return ByRule(RuleKindName(rule.kind), rule.origin, std::move(detail));
+}
+
+Verdict Allowed(Verdict verdict) {
+  verdict.allowed = true;
+  return verdict;
+}
+
+Verdict Denied(Verdict verdict, std::string hint) {
+  verdict.hint = std::move(hint);
+  return verdict;
+}
+
+bool BuiltIn(const Origin& origin) { return origin.source == "built in"; }
+
+// Only git's config is the policy's to allow.
+std::string FloorHint(std::string_view path) {
+  std::string_view name = guard::BaseName(path);
+  if (name == "config" || name == "config.worktree") {
+    return "fs.git = \"allow-config\" would allow it";
+  }
+  return "no policy lifts the floor; `--no-floor` does, and the record of the run says so";
 }
 
 bool SameIgnoringCase(std::string_view a, std::string_view b) {
@@ -29,19 +59,46 @@ bool Covers(const ProtectedName& name, std::string_view path) {
   return SameIgnoringCase(name.path, path) || BelowIgnoringCase(path, name.path);
 }
 
-Verdict DenyRead(const FsPlan& plan, const RuleMatch& match) {
-  if (match.denied_read != nullptr) {
-    bool floor = match.denied_read->kind == RuleKind::kFloor;
-    return {.allowed = false,
-            .rule = Named(*match.denied_read),
-            .detail = match.denied_read->path + " is not readable",
-            .hint = floor ? "the floor cannot be lifted by a policy"
-                          : "fs.allow_read_within_deny would allow it"};
+// Only what is narrower than the denied path, or than the pattern it matches, can
+// be allowed within it.
+std::string DenyReadHint(std::string_view path, const FsRule& denied) {
+  if (path == denied.path && !denied.from_glob) {
+    return "fs.deny_read = { only = [...] } without it would allow it";
   }
-  return {.allowed = false,
-          .rule = "fs.read",
-          .detail = "no readable root holds it",
-          .hint = plan.workspace.empty() ? "" : "fs.read or --read would allow it"};
+  return "fs.allow_read_within_deny = [\"" + std::string(path) + "\"] would allow it";
+}
+
+Verdict DenyRead(const RuleMatch& match, std::string_view path) {
+  if (match.denied_read == nullptr) {
+    return {.rule = "fs.read",
+            .detail = "no readable root holds it",
+            .hint = "fs.read or --read would allow it"};
+  }
+  const FsRule& rule = *match.denied_read;
+  return Denied(ByRule(rule, rule.path + " is not readable"),
+                BuiltIn(rule.origin) ? "no policy lifts it: it is Cordon's own state"
+                                     : DenyReadHint(path, rule));
+}
+
+Verdict DenyName(const ProtectedName& name) {
+  bool floor = name.kind == RuleKind::kFloor;
+  std::string_view rule = floor                                 ? "floor"
+                          : name.kind == RuleKind::kDenyRead    ? RuleKindName(name.kind)
+                                                                : "fs.deny_new";
+  return Denied(ByRule(rule, name.origin, name.path + " may not come into being"),
+                floor ? FloorHint(name.path)
+                      : "removing it from " + std::string(rule) + " would allow it");
+}
+
+Verdict InPrivate(const Region& region, Access access) {
+  if (access == Access::kWrite && region.rights == Rights::kReadOnly) {
+    return {.rule = "fs.temp",
+            .detail = region.path + " is empty inside and not writable",
+            .hint = "fs.temp = \"private\" would allow it"};
+  }
+  return {.allowed = true,
+          .rule = "fs.temp",
+          .detail = region.path + " is private to the sandbox: the host's is not seen there"};
 }
 
 }  // namespace
@@ -109,40 +166,25 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
 Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
   if (const Region* region = RegionOf(plan.regions, path);
       region != nullptr && region->source == RegionSource::kPrivate && region->path != "/") {
-    return {.allowed = true,
-            .rule = "fs.temp",
-            .detail = region->path + " is private to the sandbox",
-            .hint = {}};
+    return InPrivate(*region, access);
   }
   RuleMatch match = MatchRules(plan.rules, path);
-  if (match.read == nullptr) return DenyRead(plan, match);
-  if (access == Access::kRead) {
-    return {.allowed = true, .rule = Named(*match.read), .detail = "readable", .hint = {}};
-  }
+  if (match.read == nullptr) return DenyRead(match, path);
+  if (access == Access::kRead) return Allowed(ByRule(*match.read, "readable"));
   if (match.write == nullptr) {
-    return {.allowed = false,
-            .rule = Named(*match.read),
-            .detail = "no writable root holds it",
-            .hint = "fs.write or --write would allow it"};
+    return Denied(ByRule(*match.read, "readable, but no writable root holds it"),
+                  "fs.write or --write would allow it");
   }
   if (match.denied_write != nullptr) {
     bool floor = match.denied_write->kind == RuleKind::kFloor;
-    return {.allowed = false,
-            .rule = Named(*match.denied_write),
-            .detail = match.denied_write->path + " is read-only",
-            .hint = floor ? "the floor cannot be lifted by a policy"
-                          : "removing it from fs.deny_write would allow it"};
+    return Denied(ByRule(*match.denied_write, match.denied_write->path + " is read-only"),
+                  floor ? FloorHint(match.denied_write->path)
+                        : "removing it from fs.deny_write would allow it");
   }
   for (const ProtectedName& name : plan.names) {
-    if (Covers(name, path)) {
-      return {.allowed = false,
-              .rule = std::string(name.kind == RuleKind::kFloor ? "floor" : "fs.deny_new") + " " +
-                      name.origin.ToString(),
-              .detail = name.path + " may not come into being",
-              .hint = {}};
-    }
+    if (Covers(name, path)) return DenyName(name);
   }
-  return {.allowed = true, .rule = Named(*match.write), .detail = "writable", .hint = {}};
+  return Allowed(ByRule(*match.write, "writable"));
 }
 
 const ProtectedName* ViolatedName(const std::vector<ProtectedName>& names, std::string_view path,

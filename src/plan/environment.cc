@@ -62,18 +62,21 @@ Environment MakeEnvironment(const EnvironmentInputs& in) {
   }
   variables["PATH"] = AbsoluteEntries(variables["PATH"]);
   if (variables["PATH"].empty()) variables["PATH"] = "/usr/local/bin:/usr/bin:/bin";
-  variables["PWD"] = in.directory;
   variables.erase("OLDPWD");
+  std::map<std::string, std::string> chosen = {{"PWD", in.directory}, {"CORDON_SANDBOX", "1"}};
   if (in.temp == TempMode::kPrivate) {
-    variables["TMPDIR"] = "/tmp";
+    chosen["TMPDIR"] = "/tmp";
     variables.erase("TMP");
     variables.erase("TEMP");
   }
-  variables["CORDON_SANDBOX"] = "1";
   if (!in.cache_directory.empty()) {
-    for (const auto& [name, below] : kCaches) variables[name] = in.cache_directory + below;
+    for (const auto& [name, below] : kCaches) chosen[name] = in.cache_directory + below;
   }
-  for (const auto& [name, value] : in.policy.set) variables[name] = value;
+  for (const auto& [name, value] : in.policy.set) chosen[name] = value;
+  for (const auto& [name, value] : chosen) {
+    variables[name] = value;
+    environment.chosen.push_back(name);
+  }
   for (const auto& [name, value] : variables) environment.variables.push_back(name + "=" + value);
   return environment;
 }

@@ -20,6 +20,7 @@ struct EnvironmentInputs {
 struct Environment {
   std::vector<std::string> variables;  // "NAME=value", sorted
   std::vector<std::string> dropped;    // dangerous names that the caller had
+  std::vector<std::string> chosen;     // names whose value is the policy's or Cordon's own
 };
 
 Environment MakeEnvironment(const EnvironmentInputs& inputs);

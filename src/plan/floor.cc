@@ -133,8 +133,12 @@ class Walker {
 
   Status Walk(const std::string& directory, int level) {
     Result<std::vector<host::DirectoryEntry>> entries = probe_.List(directory);
-    // What cannot be listed here cannot be listed inside either.
-    if (!entries) return {};
+    if (!entries) {
+      // Another's directory stays closed inside too; one of our own could be
+      // opened there with chmod, with whatever is in it unprotected.
+      if (probe_.Inspect(directory).closed) return {};
+      return Unscannable(directory);
+    }
     seen_ += entries->size();
     if (seen_ > kScanBudget) return OverBudget();
     for (const host::DirectoryEntry& entry : *entries) {
@@ -190,6 +194,14 @@ Result<Scan> ScanTrees(const host::PathProbe& probe, const std::vector<std::stri
   Walker walker(probe, patterns, depth);
   for (const std::string& root : roots) CORDON_TRY(walker.Walk(root, 1));
   return std::move(walker.scan);
+}
+
+Error Unscannable(const std::string& path) {
+  return {.code = Code::kDenied,
+          .reason = Reason::kScanBlocked,
+          .message = "cannot look into " + base::Printable(path) +
+                     " for files to protect: its mode does not let its owner in",
+          .hint = "chmod u+rwx it, or leave it out of the writable roots"};
 }
 
 std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::string& top,

@@ -23,6 +23,9 @@ struct Scan {
 Result<Scan> ScanTrees(const host::PathProbe& probe, const std::vector<std::string>& roots,
                        const std::vector<std::string>& patterns, int depth);
 
+// A directory of a writable tree that hides what is in it.
+Error Unscannable(const std::string& path);
+
 // Absolute floor paths for the top of one writable root or repository.
 std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::string& top,
                                     GitMode git);

@@ -28,7 +28,7 @@ class Planner {
     CORDON_TRY(AddRoots(RuleKind::kWrite, in_.policy.write));
     AddLinkedGitDirectories();
     CORDON_TRY(AddCarveOuts());
-    if (in_.floor == FsInputs::Floor::kOn) AddFloor();
+    if (in_.floor == FsInputs::Floor::kOn) CORDON_TRY(AddFloor());
     AddDataDir();
     std::ranges::stable_sort(plan_.rules, {}, &FsRule::path);
     CORDON_TRY(CheckWorkspace());
@@ -151,7 +151,19 @@ class Planner {
       }
       PathInfo info = in_.probe.Inspect(rule.path);
       if (info.type == FileType::kMissing && !rule.optional) return Missing(rule, info);
+      CORDON_TRY(CheckReachable(rule.path, info));
       AddProtected(kind, rule.path, info, rule.origin);
+      if (kind == RuleKind::kDenyRead && info.type == FileType::kMissing) {
+        plan_.absent.push_back(rule.path);
+      }
+    }
+    return {};
+  }
+
+  // A path that cannot be seen now but could be inside, after a chmod.
+  Status CheckReachable(const std::string& path, const PathInfo& info) const {
+    if (info.type == FileType::kUnreachable && HasRule(RuleKind::kWrite, path)) {
+      return Unscannable(std::string(guard::Parent(path)));
     }
     return {};
   }
@@ -166,7 +178,7 @@ class Planner {
     }
   }
 
-  void AddFloor() {
+  Status AddFloor() {
     std::vector<std::string> tops = WritableRoots();
     tops.insert(tops.end(), scan_.repositories.begin(), scan_.repositories.end());
     std::ranges::sort(tops);
@@ -174,31 +186,53 @@ class Planner {
     tops.erase(repeated.begin(), repeated.end());
     for (const std::string& top : tops) {
       for (const std::string& path : FloorPaths(in_.probe, top, in_.policy.git)) {
-        AddFloorPath(top, path);
+        CORDON_TRY(AddFloorPath(top, path));
       }
+      AddSettings(top);
       AddFloorLinks(in_.probe.Follow(top, ".git"));
     }
     // Cordon's own state and configuration, whatever else is granted.
     if (!in_.state.empty()) Protect(RuleKind::kDenyRead, in_.state, kFloorOrigin);
-    if (in_.home.empty()) return;
+    if (in_.home.empty()) return {};
     Protect(RuleKind::kDenyRead, in_.home + "/.local/state/cordon", kFloorOrigin);
     Protect(RuleKind::kFloor, in_.home + "/.config/cordon", kFloorOrigin);
+    return {};
   }
 
-  void AddFloorPath(const std::string& top, const std::string& path) {
+  // .claude/settings*: any name that begins so.
+  void AddSettings(const std::string& top) {
+    std::string directory = (top == "/" ? "" : top) + "/.claude";
+    plan_.names.push_back({guard::EscapeGlob(directory) + "/settings*", /*glob=*/true,
+                           /*any_case=*/false, RuleKind::kFloor, kFloorOrigin});
+    PathInfo info = in_.probe.Inspect(directory);
+    if (!info.directory()) return;
+    Result<std::vector<host::DirectoryEntry>> entries = in_.probe.List(info.canonical);
+    if (!entries) return;
+    for (const host::DirectoryEntry& entry : *entries) {
+      if (!entry.name.starts_with("settings")) continue;
+      PathInfo settings = in_.probe.Inspect(info.canonical + "/" + entry.name);
+      if (settings.exists() && HasRule(RuleKind::kWrite, settings.canonical)) {
+        AddRule(RuleKind::kFloor, settings, kFloorOrigin);
+      }
+    }
+  }
+
+  Status AddFloorPath(const std::string& top, const std::string& path) {
     PathInfo info = in_.probe.Inspect(path);
+    CORDON_TRY(CheckReachable(path, info));
     if (info.exists() && HasRule(RuleKind::kWrite, info.canonical)) {
       AddRule(RuleKind::kFloor, info, kFloorOrigin);
     }
     AddFloorName(path);
-    if (info.exists() && info.canonical == path) return;
+    if (info.exists() && info.canonical == path) return {};
     // Links on the way, and where they lead, also when nothing is there yet.
     bool below = guard::IsInside(path, top) && path != top;
     host::Trail trail = below ? in_.probe.Follow(top, path.substr(top == "/" ? 1 : top.size() + 1))
                               : in_.probe.Follow("/", path);
-    if (trail.links.empty()) return;
+    if (trail.links.empty()) return {};
     AddFloorLinks(trail);
     AddFloorName(trail.end);
+    return {};
   }
 
   void AddFloorLinks(const host::Trail& trail) {

@@ -73,6 +73,7 @@ struct FsPlan {
   std::vector<FsRule> rules;
   std::vector<ProtectedName> names;
   std::vector<Region> regions;
+  std::vector<std::string> absent;  // unreadable paths that do not exist yet
   std::vector<std::pair<std::string, std::string>> links;  // symlinks to set up in private regions
   TempMode temp = TempMode::kNone;
   uint64_t temp_size = 0;
@@ -87,6 +88,8 @@ struct Verdict {
   std::string rule;    // "fs.write policy.toml:7"
   std::string detail;  // what decided, in words
   std::string hint;    // what would allow it
+  std::string source;  // where the rule stands: a file, "preset strict", "built in"; empty: nowhere
+  int line = 0;        // in it; 0: none
   bool operator==(const Verdict&) const = default;
 };
 

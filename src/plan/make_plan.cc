@@ -217,6 +217,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                              .temp = fs.temp});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
+  plan.chosen_environment = std::move(environment.chosen);
   plan.net = in.policy.net.mode;
   plan.nesting = in.policy.exec.nesting;
   plan.limits = in.policy.limits;

@@ -31,6 +31,9 @@ struct Plan {
   FsPlan fs;
   std::vector<std::string> environment;          // "NAME=value", sorted
   std::vector<std::string> dropped_environment;  // dangerous names that were there
+  // Names whose value the policy or Cordon chose; all others were passed on and
+  // may be secrets.
+  std::vector<std::string> chosen_environment;
   NetMode net = NetMode::kNone;
   bool nesting = false;
   LimitPolicy limits;
@@ -64,7 +67,9 @@ struct PlanInputs {
 // machine cannot give in full.
 Result<Plan> MakePlan(const PlanInputs& inputs);
 
-// The plan as text for a person, and as JSON.
+// The plan as text for a person, and as JSON. Neither has the value of a
+// variable that was passed on. The text counts the protected names where there
+// are many; the JSON lists them all.
 std::string Describe(const Plan& plan);
 std::string ToJson(const Plan& plan);
 

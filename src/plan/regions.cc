@@ -46,6 +46,11 @@ class RegionMaker {
   }
 
   void AddFor(const FsRule& rule) {
+    // The sandbox has its own /dev, /proc and /sys, read-only but for what a
+    // command needs; rules for the host's are about those.
+    for (const char* system : {"/dev", "/proc", "/sys"}) {
+      if (guard::IsInside(rule.path, system)) return;
+    }
     const Region& around = *RegionOf(regions_, rule.path);
     bool private_around = around.source == RegionSource::kPrivate;
     // Rules wider than a private directory do not reach into it, rules for the

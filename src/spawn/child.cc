@@ -101,23 +101,12 @@ long NewFileSystem(const char* type) noexcept {
   return Syscall(__NR_fsopen, Arg(type), uapi::kFsopenCloexec);
 }
 
-long ConfigureNumber(long context, const char* key, uint64_t value) noexcept {
-  char digits[24];
-  char* text = digits + sizeof(digits);
-  *--text = '\0';
-  do {
-    *--text = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
-  return Configure(context, key, text);
-}
-
 long NewTmpfs(const Step& step) noexcept {
   long context = NewFileSystem("tmpfs");
   if (context < 0) return context;
   long result = Configure(context, "mode", "0755");
   if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
-  if (result == 0 && step.value != 0) result = ConfigureNumber(context, "nr_inodes", step.value);
+  if (result == 0 && !step.path.empty()) result = Configure(context, "nr_inodes", step.path.c_str());
   if (result < 0) return Close(context, result);
   return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNodev);
 }

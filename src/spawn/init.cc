@@ -209,7 +209,8 @@ void Scrub(char** argv, char** envp) {
 
   while (true) {
     pollfd watched[2] = {{kControlFd, POLLIN, 0}, {static_cast<int>(signals), POLLIN, 0}};
-    Syscall(__NR_ppoll, Arg(watched), 2, 0, 0, kSigsetBytes);
+    long polled = Syscall(__NR_ppoll, Arg(watched), 2, 0, 0, kSigsetBytes);
+    if (polled < 0 && polled != -EINTR) raw::ExitGroup(125);
     if (watched[1].revents != 0) {
       char discarded[128 * 4];
       while (Syscall(__NR_read, signals, Arg(discarded), sizeof(discarded)) > 0) {

@@ -305,7 +305,8 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (!source) return Fail(source.error() == EEXIST ? EBUSY : source.error());
   Answer<Place> target = caller.Locate(to_directory, to);
   if (!target) return Fail(target.error() == EEXIST ? EBUSY : target.error());
-  constexpr unsigned kExchange = 2;
+  constexpr unsigned kNoReplace = 1, kExchange = 2;
+  if ((flags & ~(kNoReplace | kExchange)) != 0) return Fail(EINVAL);  // whiteouts are device nodes
   plan::Creation back =
       (flags & kExchange) != 0 ? plan::Creation::kWithContent : plan::Creation::kEmpty;
   if (Answer<void> permit = Permit(*source, "rename", back); !permit) return permit;

@@ -95,11 +95,13 @@ class Builder {
   // where they belong. Mount points that the host's tree does not have in these
   // places are made here, never on the host.
   void MakePrivateTree() {
-    // Empty files take memory too, and none of `size`.
-    constexpr uint64_t kFewestFiles = 16384, kBytesPerFile = 4096;
-    std::string size = std::to_string(plan_.fs.temp_size);
-    uint64_t files = std::max(kFewestFiles, plan_.fs.temp_size / kBytesPerFile);
-    steps_.push_back({.op = Op::kTmpfs, .slot = kPrivateSlot, .data = size, .value = files});
+    // An inode takes about a kilobyte of kernel memory, whatever is in it.
+    constexpr uint64_t kFewestInodes = 16384, kBytesPerInode = 8192;
+    uint64_t inodes = std::max(kFewestInodes, plan_.fs.temp_size / kBytesPerInode);
+    steps_.push_back({.op = Op::kTmpfs,
+                      .slot = kPrivateSlot,
+                      .path = std::to_string(inodes),
+                      .data = std::to_string(plan_.fs.temp_size)});
     Make(Op::kMakeDir, kMaskDirectory, 0);
     Make(Op::kMakeFile, kMaskFile, 0);
     MakeDev();

@@ -1,0 +1,149 @@
+// cordon explain [POLICY] read|write|exec PATH
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/run_request.h"
+#include "guard/path.h"
+#include "host/permission.h"
+#include "host/real_paths.h"
+#include "host/resolve.h"
+#include "plan/explain.h"
+
+namespace cordon::cli {
+namespace {
+
+struct Options {
+  RunFlags flags;
+  bool json = false;
+  std::string act;
+  std::string subject;
+
+  OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
+};
+
+Result<plan::Act> ParseAct(const std::string& word) {
+  if (word == "read") return plan::Act::kRead;
+  if (word == "write") return plan::Act::kWrite;
+  if (word == "exec") return plan::Act::kExecute;
+  if (word == "connect" || word == "command") {
+    return base::Unsupported("explain " + word + " is not supported yet",
+                             "read, write and exec are");
+  }
+  return base::InvalidArgument(
+      Reason::kUsage,
+      "explain takes read, write or exec and a path, not \"" + base::Printable(word) + "\"");
+}
+
+Result<std::string> Absolute(const std::string& path) {
+  if (path.empty()) return base::InvalidArgument(Reason::kUsage, "the path is empty");
+  if (path.starts_with('/')) return path;
+  char* here = get_current_dir_name();
+  if (here == nullptr) return base::SystemError("getcwd", errno);
+  std::string absolute = guard::JoinPath(here, path);
+  free(here);
+  return absolute;
+}
+
+host::Permission PermissionFor(plan::Act act) {
+  switch (act) {
+    case plan::Act::kRead:
+      return host::Permission::kRead;
+    case plan::Act::kWrite:
+      return host::Permission::kWrite;
+    case plan::Act::kExecute:
+      return host::Permission::kExecute;
+  }
+  return host::Permission::kRead;
+}
+
+// What the policy allows the file system may still deny: this process has the
+// identity that the run will have.
+void AskPermissions(plan::Act act, const host::PathProbe& probe, plan::Explanation& answer) {
+  if (!answer.verdict.allowed || !answer.on_host) return;
+  if (!answer.exists && act != plan::Act::kWrite) {
+    if (probe.Inspect(answer.path).type == host::FileType::kMissing) return;
+  }
+  std::string asked =
+      act == plan::Act::kWrite ? host::DeepestExisting(probe, answer.path) : answer.path;
+  Status permitted = host::CheckPermission(asked, PermissionFor(act));
+  if (permitted) return;
+  answer.verdict = {.rule = "file permissions",
+                    .detail = fmt::format("the policy allows it, but uid {} may not: {}", geteuid(),
+                                          permitted.error().message),
+                    .hint = "its owner, its mode or another --user would allow it"};
+}
+
+Result<plan::Explanation> Explain(const Options& options) {
+  CORDON_ASSIGN_OR_RETURN(plan::Act act, ParseAct(options.act));
+  CORDON_ASSIGN_OR_RETURN(std::string path, Absolute(options.subject));
+  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
+  host::RealPaths probe;
+  plan::Explanation answer = plan::Explain(plan, request.policy.fs, probe, act, path);
+  AskPermissions(act, probe, answer);
+  return answer;
+}
+
+std::string Utf8(const std::string& bytes) {
+  return base::IsValidUtf8(bytes) ? bytes : base::Printable(bytes);
+}
+
+std::string Json(const Options& options, const plan::Explanation& answer) {
+  const plan::Verdict& verdict = answer.verdict;
+  nlohmann::ordered_json json = {{"allowed", verdict.allowed},     {"access", options.act},
+                                 {"path", Utf8(options.subject)},  {"resolved", Utf8(answer.path)},
+                                 {"exists", answer.exists},        {"rule", Utf8(verdict.rule)},
+                                 {"source", Utf8(verdict.source)}, {"line", verdict.line},
+                                 {"detail", Utf8(verdict.detail)}, {"hint", Utf8(verdict.hint)}};
+  return json.dump(2) + "\n";
+}
+
+std::string Text(const Options& options, const plan::Explanation& answer) {
+  const plan::Verdict& verdict = answer.verdict;
+  std::string text = fmt::format(
+      "{}: {} {}\n",
+      verdict.allowed ? Coloured("allowed", Colour::kGreen) : Coloured("denied", Colour::kRed),
+      options.act, base::Printable(answer.path));
+  auto line = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<5} {}\n", name, base::Printable(value));
+  };
+  line("rule", verdict.rule);
+  line("why", verdict.detail);
+  line("hint", verdict.hint);
+  return text;
+}
+
+int Run(const Options& options) {
+  Result<plan::Explanation> answer = Explain(options);
+  if (!answer) {
+    PrintError(answer.error(), options.form());
+    return kExitUsage;
+  }
+  Print(options.json ? Json(options, *answer) : Text(options, *answer));
+  return answer->verdict.allowed ? kExitOk : kExitNegative;
+}
+
+}  // namespace
+
+Action SetupExplain(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  AddRunFlags(app, options->flags);
+  app.add_flag("--json", options->json, "Print JSON");
+  app.add_option("ACCESS", options->act, "read, write or exec")->required();
+  app.add_option("PATH", options->subject, "A path; it need not exist")->required();
+  app.footer(
+      "The path is followed as the kernel would, from the current directory.\n"
+      "Exit status: 0 allowed, 1 denied, 2 the question could not be answered.");
+  return [options] { return Run(*options); };
+}
+
+}  // namespace cordon::cli

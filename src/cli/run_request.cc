@@ -1,0 +1,85 @@
+#include "cli/run_request.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "guard/path.h"
+
+namespace cordon::cli {
+namespace {
+
+Result<session::Unprivileged> ParseUser(const std::string& text) {
+  session::Unprivileged user;
+  if (text.empty()) return user;
+  const char* end = text.data() + text.size();
+  auto [next, error] = std::from_chars(text.data(), end, user.uid);
+  user.gid = user.uid;
+  bool valid = error == std::errc();
+  if (valid && next != end && *next == ':') {
+    auto [last, group_error] = std::from_chars(next + 1, end, user.gid);
+    valid = group_error == std::errc() && last == end;
+  } else {
+    valid = valid && next == end;
+  }
+  if (!valid || user.uid == 0 || user.gid == 0) {
+    return base::InvalidArgument(Reason::kUsage, "--user takes UID or UID:GID, neither of them 0");
+  }
+  return user;
+}
+
+Status CheckBackend(const std::string& backend) {
+  if (backend.empty() || backend == "namespaces") return {};
+  return base::Unsupported("--backend " + base::Printable(backend) + " is not supported yet");
+}
+
+Status LeaveRootIfRoot(const RunFlags& flags, const session::Request& request) {
+  CORDON_ASSIGN_OR_RETURN(session::Unprivileged user, ParseUser(flags.user));
+  if (geteuid() == 0) return session::LeaveRoot(request, user);
+  if (flags.user.empty()) return {};
+  return base::InvalidArgument(Reason::kUsage, "--user is for a run started by root");
+}
+
+}  // namespace
+
+void AddRunFlags(CLI::App& app, RunFlags& flags) {
+  AddPolicyFlags(app, flags.policy);
+  app.add_option("--user", flags.user, "Started by root: run as this user (default: nobody)")
+      ->type_name("UID[:GID]");
+  app.add_flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
+}
+
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+  CORDON_TRY(CheckBackend(flags.policy.backend));
+  CORDON_TRY(ParseUser(flags.user));
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
+  bool named = loaded.workspace_choice == WorkspaceChoice::kNamed;
+  session::Request request{
+      .policy = std::move(loaded.policy),
+      .workspace = loaded.context.workspace,
+      .workspace_chosen =
+          named ? session::Request::Chosen::kNamed : session::Request::Chosen::kImplied,
+      .argv = std::move(argv),
+      .environment = std::move(loaded.context.env),
+      .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn};
+  // A named workspace need not be where we are; if we are inside it, we stay.
+  if (char* here = get_current_dir_name()) {
+    if (guard::IsInside(here, request.workspace)) request.directory = here;
+    free(here);
+  }
+  CORDON_TRY(LeaveRootIfRoot(flags, request));
+  return request;
+}
+
+std::vector<std::string> CommandWords(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  return words;
+}
+
+}  // namespace cordon::cli

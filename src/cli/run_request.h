@@ -1,0 +1,29 @@
+// What `run`, `shell`, `plan` and `explain` share: the flags that lead to a
+// request, and giving up root before it is planned.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/policy_flags.h"
+#include "session/session.h"
+
+namespace cordon::cli {
+
+struct RunFlags {
+  PolicyFlags policy;
+  bool no_floor = false;
+  std::string user;  // "UID" or "UID:GID"; empty: nobody
+};
+
+// Binds the flags; `flags` must outlive the parse.
+void AddRunFlags(CLI::App& app, RunFlags& flags);
+
+// The request as a run of `argv` from here would have it, with no terminal. A
+// process of root's has given up root for good after this.
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
+
+// The words after the options, without a leading "--".
+std::vector<std::string> CommandWords(const CLI::App& app);
+
+}  // namespace cordon::cli

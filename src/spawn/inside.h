@@ -1,0 +1,24 @@
+// Runs in: supervisor, and a short-lived child of it inside the sandbox's user
+// and mount namespaces. For the few things that only a process in there can do:
+// mounting, and binding a socket under the name that its owner gave it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "backend/child_spec.h"
+#include "spawn/caller.h"
+
+namespace cordon::spawn {
+
+// Runs `steps` in the namespaces of the process behind `pidfd`, with its powers
+// to mount. `private_tree` stands in slot 0. 0 or an errno.
+int MountInside(int pidfd, int private_tree, const std::vector<backend::Step>& steps);
+
+// bind(socket, address) in the namespaces of the process behind `pidfd`, from
+// `directory`, without any capability. 0 or an errno.
+int BindInside(int pidfd, int directory, mode_t umask, int socket, const std::string& address);
+
+}  // namespace cordon::spawn

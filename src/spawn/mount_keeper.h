@@ -1,0 +1,42 @@
+// Runs in: supervisor. Keeps the sandbox's mounts in place while the host goes
+// on working: a file that the host replaces (an editor, `git config`) takes the
+// mount over it away, and a credential file may only come into being during the
+// run. Both are covered again as soon as the kernel tells.
+#pragma once
+
+#include <poll.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "sys/fd.h"
+
+namespace cordon::spawn {
+
+class MountKeeper {
+ public:
+  // `pidfd`, `init`: the sandbox's first process. `private_tree`: the root of its
+  // own tmpfs. A keeper that cannot be set up keeps nothing and says so.
+  MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::UniqueFd private_tree);
+
+  bool working() const { return mounts_.valid(); }
+  pollfd WantedMounts() const { return {mounts_.get(), POLLPRI, 0}; }
+  pollfd WantedNames() const { return {names_.get(), POLLIN, 0}; }
+  // False: a protection is gone and could not be put back.
+  bool Serve(short mounts, short names);
+
+ private:
+  bool Restore();
+  bool CoverNew();
+  bool MountAgain(const plan::Region& region);
+
+  const plan::FsPlan& fs_;
+  int pidfd_;
+  sys::UniqueFd private_tree_;
+  sys::UniqueFd mounts_;  // mountinfo of the sandbox
+  sys::UniqueFd names_;   // inotify
+  std::vector<std::string> absent_;
+};
+
+}  // namespace cordon::spawn
