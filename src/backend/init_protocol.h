@@ -13,6 +13,10 @@ inline constexpr int kStatusFd = 4;   // write end; one Report, or several
 // argv of init: "cordon-init", options, program, argv of the command...
 // Its environment is the command's.
 inline constexpr char kInitOptionControllingTerminal = 't';
+#ifdef CORDON_TEST_HOOKS
+inline constexpr char kInitOptionUnprotected = 'u';   // dumpable, nothing scrubbed
+inline constexpr char kInitOptionSameSession = 's';  // the command stays in the caller's
+#endif
 
 // What the supervisor writes to the control pipe: a signal, and whom it is for.
 struct Control {

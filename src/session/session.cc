@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "backend/linux/namespaces.h"
+#include "backend/test_hooks.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/doctor.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
+#include "session/without.h"
 #include "sys/process.h"
 
 namespace cordon::session {
@@ -102,7 +104,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
                          .environment = request.environment,
                          .terminal = request.terminal,
                          .terminal_streams = request.terminal_streams,
-                         .floor = request.floor,
+                         .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff
+                                                                : request.floor,
                          .cache_directory = cache,
                          .state_directory = StateDirectory(request.environment)});
 }
@@ -125,7 +128,9 @@ Result<plan::Plan> Prepare(const Request& request) {
 
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
+  LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  LeaveOut(spec);
   Result<Outcome> outcome = spawn::Supervise(plan, spec, options);
   if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
     return WithCause(std::move(outcome).error());
@@ -134,6 +139,7 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
 }
 
 Status LeaveRoot(const Request& request, const Unprivileged& target) {
+  if (backend::TestHookOff("root")) return {};
   host::RealPaths probe;
   std::vector<std::string> directories;
   auto add = [&](const std::string& path) {

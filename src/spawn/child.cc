@@ -36,7 +36,6 @@ using raw::Syscall;
 // Where the descriptors that init does not keep are parked.
 constexpr int kListenerSocketFd = 5;
 constexpr int kInitProgramFd = 6;
-constexpr int kFirstFreeFd = 7;
 
 struct Child {
   const ChildInput* input;
@@ -369,7 +368,8 @@ long Run(Child& child, const Step& step) noexcept {
 
 // Puts the descriptors at their fixed numbers and closes all others. They are
 // first moved out of the way of each other.
-long PlaceFds(const ChildFds& fds) noexcept {
+long PlaceFds(const ChildInput& input) noexcept {
+  const ChildFds& fds = input.fds;
   const int from[] = {fds.standard[0], fds.standard[1], fds.standard[2], fds.control,
                       fds.status,      fds.listener,    fds.init};
   long parked[kFirstFreeFd];
@@ -382,7 +382,7 @@ long PlaceFds(const ChildFds& fds) noexcept {
     long result = Syscall(__NR_dup3, parked[i], i, kept_by_init ? 0 : O_CLOEXEC);
     if (result < 0) return result;
   }
-  return Syscall(__NR_close_range, kFirstFreeFd, ~0u, 0);
+  return Syscall(__NR_close_range, input.first_closed, ~0u, 0);
 }
 
 int Fail(int status_fd, long error, size_t step) noexcept {
@@ -411,7 +411,7 @@ int RunChild(void* child_input) noexcept {
   Child child{&input, &spec, {}};
   // Ends the child with the supervisor until init watches the control pipe.
   Syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  if (long result = PlaceFds(input.fds); result < 0) {
+  if (long result = PlaceFds(input); result < 0) {
     return Fail(input.fds.status, result, spec.steps.size());
   }
   for (size_t i = 0; i < spec.steps.size(); ++i) {

@@ -14,11 +14,15 @@ struct ChildFds {
   int init;      // the init program, executable
 };
 
+// Below it, the child puts what it takes along.
+inline constexpr int kFirstFreeFd = 7;
+
 struct ChildInput {
   const backend::ChildSpec* spec;
   ChildFds fds;
   const char* const* init_argv;
   const char* const* environment;
+  unsigned first_closed;  // every descriptor from here on is closed
 };
 
 // Runs mount steps in the calling process, with `private_tree` in slot 0.

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -66,8 +67,8 @@ const char* PathVariable(char** envp) {
   return "/usr/local/bin:/usr/bin:/bin";
 }
 
-// As execvp does: the first entry of PATH that can be executed; EACCES is told
-// only if nothing later was found.
+// As a shell does: the first entry of PATH that can be executed. EACCES is told
+// only if nothing later was found, and not for directories that are out of reach.
 int ExecSearch(Start& start) {
   char candidate[4096];
   int error = ENOENT;
@@ -84,6 +85,9 @@ int ExecSearch(Start& start) {
       candidate[end++] = '/';
       for (size_t i = 0; i <= name_length; ++i) candidate[end++] = start.program[i];
       long result = Syscall(__NR_execve, Arg(candidate), Arg(start.argv), Arg(start.envp));
+      if (result == -EACCES && Syscall(__NR_faccessat, AT_FDCWD, Arg(candidate), F_OK) != 0) {
+        result = -ENOENT;
+      }
       if (result != -ENOENT && result != -ENOTDIR) error = static_cast<int>(-result);
       if (result != -ENOENT && result != -ENOTDIR && result != -EACCES) return error;
     }
@@ -94,7 +98,10 @@ int ExecSearch(Start& start) {
 
 int RunCommand(void* argument) {
   Start& start = *static_cast<Start*>(argument);
-  Syscall(__NR_setsid);
+#ifdef CORDON_TEST_HOOKS
+  if (!Contains(start.options, backend::kInitOptionSameSession))
+#endif
+    Syscall(__NR_setsid);
   if (Contains(start.options, kInitOptionControllingTerminal)) {
     Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
   }
@@ -166,7 +173,12 @@ void Scrub(char** argv, char** envp) {
   long argc = stack[0];
   char** argv = reinterpret_cast<char**>(stack + 1);
   char** envp = argv + argc + 1;
-  Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
+#ifdef CORDON_TEST_HOOKS
+  bool unprotected = argc > 1 && Contains(argv[1], backend::kInitOptionUnprotected);
+#else
+  constexpr bool unprotected = false;
+#endif
+  if (!unprotected) Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
   // That signal follows the thread that launched; the control pipe follows the
   // supervisor as a whole.
   Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
@@ -191,7 +203,7 @@ void Scrub(char** argv, char** envp) {
   }
   Send(ReportKind::kStarted, 0, nullptr);
   for (long fd = 0; fd < 3; ++fd) Syscall(__NR_close, fd);
-  Scrub(argv, envp);
+  if (!unprotected) Scrub(argv, envp);
 
   while (true) {
     pollfd watched[2] = {{kControlFd, POLLIN, 0}, {static_cast<int>(signals), POLLIN, 0}};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backend/init_protocol.h"
+#include "backend/test_hooks.h"
 #include "base/error.h"
 #include "spawn/child.h"
 #include "spawn/init_image.h"
@@ -169,7 +170,8 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
                     listener.second.get(),
                     init.get()},
                    argv.data(),
-                   environment.data()};
+                   environment.data(),
+                   backend::TestHookOff("descriptors") ? ~0u : unsigned{kFirstFreeFd}};
   Stack stack;
   if (!stack.valid()) return base::SystemError("mmap", errno, Reason::kSetupFailed);
 

@@ -10,7 +10,6 @@
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/mount_ops.h"
 #include "backend/linux/seccomp_programs.h"
-#include "backend/test_hooks.h"
 #include "sys/uapi.h"
 
 namespace cordon::backend {
@@ -33,7 +32,6 @@ void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
     steps.push_back({.op = Op::kLimit, .value = resource, .value2 = value});
   };
   add(RLIMIT_CORE, 0);
-  if (TestHookOff("limits")) return;
   if (limits.cpu_ms) add(RLIMIT_CPU, (*limits.cpu_ms + 999) / 1000);
   // Counted within the sandbox's own user namespace, so that the user's other
   // processes do not matter. Init is one of them.
@@ -52,8 +50,6 @@ uint64_t Namespaces(const plan::Plan& plan) {
   uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                    uapi::kCloneNewcgroup;
   if (plan.net != NetMode::kOpen) flags |= CLONE_NEWNET;
-  if (TestHookOff("net")) flags &= ~uint64_t{CLONE_NEWNET};
-  if (TestHookOff("ipc")) flags &= ~uint64_t{CLONE_NEWIPC};
   return flags;
 }
 
@@ -72,7 +68,7 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
     steps.push_back({.op = Op::kTerminal, .value = plan.terminal_streams});
   }
   if ((spec.namespaces & CLONE_NEWNET) != 0) steps.push_back({.op = Op::kLoopback});
-  if (!plan.nesting && !TestHookOff("userns")) {
+  if (!plan.nesting) {
     steps.push_back({.op = Op::kForbidUserNamespaces,
                      .path = "/proc/sys/user/max_user_namespaces",
                      .data = "0"});
@@ -82,13 +78,11 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   AddLimits(plan.limits, steps);
   steps.push_back({.op = Op::kDropCapabilities});
   spec.landlock = MakeLandlockRules(plan);
-  if (spec.landlock.handled_fs != 0 && !TestHookOff("landlock")) {
-    steps.push_back({.op = Op::kLandlock});
-  }
+  if (spec.landlock.handled_fs != 0) steps.push_back({.op = Op::kLandlock});
   spec.seccomp = plan.nesting
                      ? SeccompProgram{kSeccompProgramNesting, std::size(kSeccompProgramNesting)}
                      : SeccompProgram{kSeccompProgram, std::size(kSeccompProgram)};
-  if (!TestHookOff("seccomp")) steps.push_back({.op = Op::kSeccomp});
+  steps.push_back({.op = Op::kSeccomp});
   steps.push_back({.op = Op::kExecInit});
   if (plan.terminal == plan::Terminal::kControlling) {
     spec.init_options += kInitOptionControllingTerminal;
