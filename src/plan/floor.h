@@ -26,7 +26,10 @@ Result<Scan> ScanTrees(const host::PathProbe& probe, const std::vector<std::stri
 // A directory of a writable tree that hides what is in it.
 Error Unscannable(const std::string& path);
 
-// Absolute floor paths for the top of one writable root or repository.
+// Absolute floor paths for the top of one writable root or repository, whether
+// they exist or not: the trusted names, git's own files, and what the
+// repository's configuration makes git run or read. They may be links, and may
+// lie outside the writable roots: that is the caller's to sort out.
 std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::string& top,
                                     GitMode git);
 

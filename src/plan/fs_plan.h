@@ -1,6 +1,7 @@
 // What the file system will look like inside, decided in full before anything
 // is done: the rules with every path resolved, the regions (one mount each)
-// that follow from them, and the names that may not come into being.
+// that follow from them, and the names that may not come into being, which the
+// broker checks.
 #pragma once
 
 #include <stdint.h>
@@ -40,8 +41,9 @@ struct FsRule {
 struct ProtectedName {
   std::string path;  // canonical parent; a pattern when `glob`
   bool glob = false;
-  bool any_case = true;              // file systems and tools may take .GIT for .git
-  RuleKind kind = RuleKind::kFloor;  // kFloor, or kDenyWrite for deny_new
+  bool any_case = true;  // file systems and tools may take .GIT for .git
+  // kFloor; kDenyWrite for deny_new and deny_write; kDenyRead for deny_read.
+  RuleKind kind = RuleKind::kFloor;
   Origin origin;
   bool operator==(const ProtectedName& o) const {
     return path == o.path && glob == o.glob && kind == o.kind;
@@ -73,10 +75,10 @@ struct FsPlan {
   std::vector<FsRule> rules;
   std::vector<ProtectedName> names;
   std::vector<Region> regions;
-  std::vector<std::string> absent;  // unreadable paths that do not exist yet
+  std::vector<std::string> absent;  // of deny_read, not there yet: masked when they appear
   std::vector<std::pair<std::string, std::string>> links;  // symlinks to set up in private regions
   TempMode temp = TempMode::kNone;
-  uint64_t temp_size = 0;
+  uint64_t temp_size = 0;  // of the one tmpfs behind /tmp, /var/tmp and /dev/shm
   GitMode git = GitMode::kProtect;
   bool operator==(const FsPlan&) const = default;
 };
@@ -110,7 +112,7 @@ struct FsInputs {
   std::string workspace;  // absolute, exists
   std::string home;
   std::string state;          // Cordon's own state directory; empty: below the home
-  uint64_t memory_limit = 0;  // 0: none
+  uint64_t memory_limit = 0;  // 0: none; bounds the default of temp_size
   enum class Floor { kOn, kOff } floor = Floor::kOn;
 };
 

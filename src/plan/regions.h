@@ -1,5 +1,6 @@
 // From rules to regions: the smallest set of nested mounts that gives every
-// path what the rules say.
+// path what the rules say, and one more for each directory between a writable
+// region and a protected one in it, so that it cannot be renamed.
 #pragma once
 
 #include <vector>

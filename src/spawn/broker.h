@@ -1,12 +1,14 @@
 // Runs in: supervisor, in a thread of its own. The one listener of the
 // sandbox's seccomp filter: it answers the calls that create names or connect
 // sockets, by doing them on the caller's behalf, by descriptor. It never lets a
-// call continue whose decision rests on memory the caller can change.
+// call continue whose decision rests on memory the caller can change; umask(),
+// whose argument is a value, is the one that continues.
 //
 // What it creates goes through the caller's own mounts, so read-only stays
 // read-only; the writable regions of the plan are checked besides, as the
 // caller's Landlock domain does not bind the supervisor. All names are made by
-// this one thread, so no two calls can race past a check.
+// this one thread, so no two calls can race past a check. What may wait for
+// another process (a FIFO, a blocking connect) waits in a thread of its own.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@ namespace cordon::spawn {
 class MountKeeper {
  public:
   // `pidfd`, `init`: the sandbox's first process. `private_tree`: the root of its
-  // own tmpfs. A keeper that cannot be set up keeps nothing and says so.
+  // own tmpfs. A keeper that cannot be set up keeps nothing; working() tells.
   MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::UniqueFd private_tree);
 
   bool working() const { return mounts_.valid(); }

@@ -1,5 +1,5 @@
-// Runs in: supervisor, broker thread. Creates names on a caller's behalf, if
-// the plan lets them come into being.
+// Runs in: supervisor, broker thread. Creates, links and renames names on a
+// caller's behalf, if the plan lets them come into being.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,8 @@ class NameMaker {
   Answer<void> Rename(const Caller& caller, int from_directory, const std::string& from,
                       int to_directory, const std::string& to, unsigned flags);
 
-  // For bind(): EPERM or EACCES if `place` may not come into being.
+  // EPERM if `place` may not come into being (and the denial is logged), EROFS
+  // if it is in no writable region. Asked here, and for bind().
   Answer<void> Permit(const Place& place, const char* operation, plan::Creation creation);
 
   std::vector<std::string> new_repositories;

@@ -1,5 +1,7 @@
 // Runs in: supervisor. How much memory and CPU time all processes of one
-// sandbox use together, read from its own /proc.
+// sandbox use together, read from its own /proc; for uid 0, whom the kernel does
+// not count, also how many there are. It only looks: the supervisor ends what
+// has to end.
 #pragma once
 
 #include <stdint.h>
