@@ -115,6 +115,8 @@ std::string_view RuleKindName(RuleKind kind) {
       return "fs.deny_read";
     case RuleKind::kDenyWrite:
       return "fs.deny_write";
+    case RuleKind::kDenyNew:
+      return "fs.deny_new";
     case RuleKind::kFloor:
       return "floor";
   }
@@ -141,6 +143,8 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
         break;
       case RuleKind::kDenyRead:
         deepest(match.denied_read, rule);
+        break;
+      case RuleKind::kDenyNew:  // of names only
         break;
       case RuleKind::kDenyWrite:
       case RuleKind::kFloor:

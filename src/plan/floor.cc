@@ -90,23 +90,28 @@ void AddModules(const host::PathProbe& probe, const std::string& directory, GitM
   }
 }
 
-// Files that the configuration makes git run or read, where they lie.
-void AddConfigured(const host::PathProbe& probe, const std::string& git_dir,
-                   const std::string& worktree, std::vector<std::string>& paths) {
-  Result<std::string> config = probe.ReadStart(git_dir + "/config");
-  if (!config) return;
-  auto add = [&](const std::string& base, const std::string& value) {
-    if (!value.empty() && !value.starts_with('~')) {
-      paths.push_back(guard::NormalizePath(guard::JoinPath(base, value)));
-    }
+// Files that a configuration makes git run or read, where they lie, and those
+// that they include in turn.
+void AddConfigured(const host::PathProbe& probe, const std::string& config,
+                   const std::string& worktree, int depth, std::vector<std::string>& paths) {
+  Result<std::string> text = probe.ReadStart(config);
+  if (!text || depth == 0) return;
+  auto place = [](std::string_view base, const std::string& value) {
+    return guard::NormalizePath(guard::JoinPath(base, value));
   };
   for (const char* key : {"hookspath", "fsmonitor"}) {
-    for (const std::string& value : GitConfigValues(*config, "core", key)) {
-      if (value != "true" && value != "false") add(worktree, value);
+    for (const std::string& value : GitConfigValues(*text, "core", key)) {
+      bool path = !value.empty() && value != "true" && value != "false" && value[0] != '~';
+      if (path) paths.push_back(place(worktree, value));
     }
   }
   for (const char* section : {"include", "includeif"}) {
-    for (const std::string& value : GitConfigValues(*config, section, "path")) add(git_dir, value);
+    for (const std::string& value : GitConfigValues(*text, section, "path")) {
+      if (value.empty() || value[0] == '~') continue;
+      std::string included = place(guard::Parent(config), value);
+      paths.push_back(included);
+      AddConfigured(probe, included, worktree, depth - 1, paths);
+    }
   }
 }
 
@@ -221,7 +226,7 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
   host::PathInfo info = probe.Inspect(dot_git);
   if (info.directory()) {
     AddGitDirectory(probe, info.canonical, git, 4, paths);
-    AddConfigured(probe, info.canonical, top, paths);
+    AddConfigured(probe, info.canonical + "/config", top, 5, paths);
   } else if (info.type == host::FileType::kRegular) {
     paths.push_back(dot_git);  // the pointer itself
     std::string git_dir = PointedTo(probe, dot_git);
@@ -231,7 +236,7 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
     std::string common = PointedTo(probe, git_dir + "/commondir");
     if (!common.empty()) {
       AddGitDirectory(probe, common, git, 4, paths);
-      AddConfigured(probe, common, top, paths);
+      AddConfigured(probe, common + "/config", top, 5, paths);
     }
   }
   return paths;

@@ -133,7 +133,7 @@ class Planner {
     }
     for (const PathRule& rule : in_.policy.deny_new) {
       plan_.names.push_back(
-          {rule.path, rule.glob, /*any_case=*/false, RuleKind::kDenyWrite, rule.origin});
+          {rule.path, rule.glob, /*any_case=*/false, RuleKind::kDenyNew, rule.origin});
     }
     return {};
   }

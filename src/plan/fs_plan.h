@@ -18,7 +18,7 @@ namespace cordon::plan {
 
 // Precedence: floor > deny > allow. Only between deny_read and
 // allow_read_within_deny does the narrower path win.
-enum class RuleKind { kRead, kWrite, kAllowWithin, kDenyRead, kDenyWrite, kFloor };
+enum class RuleKind { kRead, kWrite, kAllowWithin, kDenyRead, kDenyWrite, kDenyNew, kFloor };
 
 std::string_view RuleKindName(RuleKind kind);  // "fs.deny_read", "floor"
 

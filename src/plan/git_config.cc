@@ -22,6 +22,19 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+// A backslash at the end continues a line.
+std::string Joined(std::string_view text) {
+  std::string joined;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '\n') {
+      ++i;
+    } else {
+      joined += text[i];
+    }
+  }
+  return joined;
+}
+
 std::string Unquoted(std::string_view value) {
   std::string plain;
   bool quoted = false;
@@ -46,7 +59,7 @@ std::vector<std::string> GitConfigValues(std::string_view text, std::string_view
                                          std::string_view key) {
   std::vector<std::string> values;
   std::string current;
-  for (const std::string& raw : base::Split(text, '\n')) {
+  for (const std::string& raw : base::Split(Joined(text), '\n')) {
     std::string_view line = Trim(raw);
     if (line.starts_with('[')) {
       current = Lower(line.substr(1, line.find_first_of("] \t\"", 1) - 1));

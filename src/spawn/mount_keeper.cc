@@ -19,6 +19,8 @@ namespace {
 
 using plan::Region;
 
+constexpr uint32_t kWatched = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR;
+
 // mountinfo writes blanks and backslashes in paths as three octal digits.
 std::string Unescaped(std::string_view field) {
   std::string plain;
@@ -74,13 +76,18 @@ MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::Uni
   char path[64];
   snprintf(path, sizeof(path), "/proc/%d/mountinfo", init);
   mounts_.reset(open(path, O_RDONLY | O_CLOEXEC));
+  working_ = mounts_.valid();
   if (mounts_.valid()) MountPoints(mounts_.get());
   if (absent_.empty()) return;
   names_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  working_ = working_ && names_.valid();
   std::set<std::string> watched;
   for (const std::string& name : absent_) watched.insert(ExistingAncestor(name));
   for (const std::string& directory : watched) {
-    inotify_add_watch(names_.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+    // A directory that may not be read cannot be watched, and is closed inside too.
+    if (inotify_add_watch(names_.get(), directory.c_str(), kWatched) < 0 && errno != EACCES) {
+      working_ = false;
+    }
   }
 }
 
@@ -120,8 +127,7 @@ bool MountKeeper::CoverNew() {
     struct stat status;
     if (stat(path.c_str(), &status) != 0) {
       // One step nearer, perhaps: watch from there.
-      inotify_add_watch(names_.get(), ExistingAncestor(path).c_str(),
-                        IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+      inotify_add_watch(names_.get(), ExistingAncestor(path).c_str(), kWatched);
       return false;
     }
     Region mask{path, plan::RegionSource::kMask, plan::Rights::kReadOnly,

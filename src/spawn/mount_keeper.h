@@ -20,7 +20,8 @@ class MountKeeper {
   // own tmpfs. A keeper that cannot be set up keeps nothing; working() tells.
   MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::UniqueFd private_tree);
 
-  bool working() const { return mounts_.valid(); }
+  // False: it could not be set up, and keeps nothing.
+  bool working() const { return working_; }
   pollfd WantedMounts() const { return {mounts_.get(), POLLPRI, 0}; }
   pollfd WantedNames() const { return {names_.get(), POLLIN, 0}; }
   // False: a protection is gone and could not be put back.
@@ -37,6 +38,7 @@ class MountKeeper {
   sys::UniqueFd mounts_;  // mountinfo of the sandbox
   sys::UniqueFd names_;   // inotify
   std::vector<std::string> absent_;
+  bool working_ = false;
 };
 
 }  // namespace cordon::spawn

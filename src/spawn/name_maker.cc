@@ -71,6 +71,14 @@ std::vector<Violation> ViolationLog::Take() {
   return violations;
 }
 
+void NameMaker::NoteRepository(const Place& place) {
+  constexpr size_t kMost = 100;
+  bool known = std::ranges::find(new_repositories, place.path) != new_repositories.end();
+  if (place.name == ".git" && !known && new_repositories.size() < kMost) {
+    new_repositories.push_back(place.path);
+  }
+}
+
 bool NameMaker::Writable(const std::string& path) const {
   if (guard::IsInside(path, "/dev/shm")) return true;
   const plan::Region* region = plan::RegionOf(fs_.regions, path);
@@ -81,7 +89,7 @@ Answer<void> NameMaker::Permit(const Place& place, const char* operation, plan::
   if (const plan::ProtectedName* name = plan::ViolatedName(fs_.names, place.path, creation)) {
     bool floor = name->kind == plan::RuleKind::kFloor;
     violations_.Add(floor ? Reason::kFloorName : Reason::kDeniedNewName, operation, place.path,
-                    std::string(floor ? "floor" : "fs.deny_new") + " " + name->origin.ToString(),
+                    std::string(plan::RuleKindName(name->kind)) + " " + name->origin.ToString(),
                     IsGitConfig(place.path) ? "fs.git = \"allow-config\" would allow it" : "");
     return Fail(EPERM);
   }
@@ -137,7 +145,7 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
     Answer<sys::UniqueFd> made =
         OpenNow(place->parent.get(), place->name.c_str(), flags | O_EXCL, request.mode & 07777);
     if (!made && made.error() == EEXIST) continue;
-    if (made && place->name == ".git") new_repositories.push_back(place->path);
+    if (made) NoteRepository(*place);
     return made;
   }
   return Fail(ELOOP);
@@ -229,7 +237,7 @@ Answer<void> NameMaker::MakeDirectory(const Caller& caller, int directory, const
     return permit;
   }
   Answer<void> made = Done(mkdirat(place->parent.get(), place->name.c_str(), mode & 01777));
-  if (made && place->name == ".git") new_repositories.push_back(place->path);
+  if (made) NoteRepository(*place);
   return made;
 }
 
@@ -257,6 +265,7 @@ Answer<void> NameMaker::MakeSymlink(const Caller& caller, const std::string& tar
   if (Answer<void> permit = Permit(*place, "create", plan::Creation::kWithContent); !permit) {
     return permit;
   }
+  NoteRepository(*place);
   return Done(symlinkat(target.c_str(), place->parent.get(), place->name.c_str()));
 }
 
@@ -322,6 +331,7 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
   if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
   std::string from_name = source->name + (source->trailing_slash ? "/" : "");
   std::string to_name = target->name + (target->trailing_slash ? "/" : "");
+  NoteRepository(*target);
   return Done(syscall(SYS_renameat2, source->parent.get(), from_name.c_str(), target->parent.get(),
                       to_name.c_str(), flags));
 }

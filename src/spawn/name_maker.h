@@ -60,6 +60,7 @@ class NameMaker {
                                    sys::UniqueFd& blocking);
   Answer<sys::UniqueFd> OpenTerminal(const Caller& caller, int flags);
   bool Writable(const std::string& path) const;
+  void NoteRepository(const Place& place);
 
   const plan::FsPlan& fs_;
   ViolationLog& violations_;

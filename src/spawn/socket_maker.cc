@@ -84,6 +84,17 @@ bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   return key && made_.contains(*key);
 }
 
+// The thread has a working directory of its own (unshared CLONE_FS).
+int BindFrom(int parent, const std::string& name, int socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() >= sizeof(address.sun_path)) return ENAMETOOLONG;
+  memcpy(address.sun_path, name.c_str(), name.size() + 1);
+  if (fchdir(parent) != 0) return errno;
+  int error = bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+  return chdir("/") == 0 ? error : errno;
+}
+
 // The name is bound as the caller wrote it, so that getsockname tells it back;
 // that is resolved once more, inside. Should it have led elsewhere by then, the
 // socket is taken away again.
@@ -104,6 +115,8 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   if (!directory.valid() || !caller.Waiting()) return Fail(EACCES);
   int error = BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()), socket,
                          address);
+  // /proc/self is not the caller's there; such a name is bound from its directory.
+  if (error == ENOENT) error = BindFrom(place->parent.get(), place->name, socket);
   if (error != 0) return Fail(error);
   sys::UniqueFd made(
       openat(place->parent.get(), place->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -77,6 +77,13 @@ class Run {
     if (launched_.private_tree.valid()) {
       keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
                       std::move(launched_.private_tree));
+      // A run that is over already needs no keeping.
+      pollfd ended{launched_.pidfd.get(), POLLIN, 0};
+      if (!keeper_->working() && poll(&ended, 1, 0) == 0) {
+        Kill();
+        Reap();
+        return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);
+      }
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
