@@ -182,6 +182,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
                         : "removing it from fs.deny_write would allow it");
   }
   for (const ProtectedName& name : plan.names) {
+    if (access == Access::kChange && name.kind != RuleKind::kFloor) continue;
     if (Covers(name, path)) return DenyName(name);
   }
   return Allowed(ByRule(*match.write, "writable"));
