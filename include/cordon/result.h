@@ -60,6 +60,7 @@ enum class Code {
   X(kCpuLimit, "cpu_limit")                    \
   X(kProcessLimit, "process_limit")            \
   X(kCancelled, "cancelled")                   \
+  X(kProtectionLost, "protection_lost")                   \
   /* denials */                                \
   X(kFloorName, "floor_name")                  \
   X(kDeniedNewName, "denied_new_name")         \

@@ -18,9 +18,13 @@ inline constexpr char kInitOptionUnprotected = 'u';   // dumpable, nothing scrub
 inline constexpr char kInitOptionSameSession = 's';  // the command stays in the caller's
 #endif
 
-// A byte on the control pipe is a signal number; with this bit it goes to every
-// process of the sandbox, without it to the command's process group.
-inline constexpr uint8_t kSignalEveryone = 0x80;
+// What the supervisor writes to the control pipe: a signal, and whom it is for.
+struct Control {
+  int32_t target;  // a pid inside, or one of these
+  int32_t signal;
+};
+inline constexpr int32_t kCommandGroup = 0;
+inline constexpr int32_t kEveryone = -1;
 
 enum class ReportKind : uint32_t {
   kSetupFailed = 1,  // value: errno, detail: step index (written by child.cc)

@@ -202,9 +202,10 @@ class Planner {
   // .claude/settings*: any name that begins so.
   void AddSettings(const std::string& top) {
     std::string directory = (top == "/" ? "" : top) + "/.claude";
-    plan_.names.push_back({guard::EscapeGlob(directory) + "/settings*", /*glob=*/true,
-                           /*any_case=*/false, RuleKind::kFloor, kFloorOrigin});
     PathInfo info = in_.probe.Inspect(directory);
+    const std::string& real = info.directory() ? info.canonical : directory;
+    plan_.names.push_back({guard::EscapeGlob(real) + "/settings*", /*glob=*/true,
+                           /*any_case=*/false, RuleKind::kFloor, kFloorOrigin});
     if (!info.directory()) return;
     Result<std::vector<host::DirectoryEntry>> entries = in_.probe.List(info.canonical);
     if (!entries) return;

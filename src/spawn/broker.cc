@@ -71,14 +71,14 @@ void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {
 
 class BrokerThread final : public Broker {
  public:
-  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop,
+  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop, int pidfd,
                const plan::Plan& plan)
       : plan_(plan),
         listener_(std::move(listener)),
         root_(std::move(root)),
         stop_(std::move(stop)),
         names_(plan_.fs, violations_),
-        sockets_(plan_, names_, violations_) {}
+        sockets_(plan_, pidfd, names_, violations_) {}
 
   ~BrokerThread() override { Stop(); }
 
@@ -352,7 +352,7 @@ void Ignore(int) {}
 
 }  // namespace
 
-Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root,
+Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root, int pidfd,
                                               const plan::Plan& plan) {
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return base::SystemError("eventfd", errno);
@@ -364,7 +364,7 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     sigaction(SIGURG, &action, nullptr);
   }
   auto broker =
-      std::make_unique<BrokerThread>(std::move(listener), std::move(root), std::move(stop), plan);
+      std::make_unique<BrokerThread>(std::move(listener), std::move(root), std::move(stop), pidfd, plan);
   CORDON_TRY(broker->Begin());
   return broker;
 }

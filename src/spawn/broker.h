@@ -26,9 +26,10 @@ struct BrokerFindings {
 
 class Broker {
  public:
-  // Starts answering. `root` is the root of the sandbox's file system.
+  // Starts answering. `root` is the root of the sandbox's file system, `pidfd` its
+  // first process (it must outlive the broker).
   static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
-                                               const plan::Plan& plan);
+                                               int pidfd, const plan::Plan& plan);
   virtual ~Broker() = default;  // stops and joins
 
   // After the sandbox has ended.

@@ -38,8 +38,8 @@ constexpr int kListenerSocketFd = 5;
 constexpr int kInitProgramFd = 6;
 
 struct Child {
-  const ChildInput& input;
-  const ChildSpec& spec;
+  const ChildInput* input;
+  const ChildSpec* spec;
   int slots[backend::kMaxSlots];
 };
 
@@ -247,7 +247,7 @@ long MakeTerminal(const Step& step) noexcept {
   return Close(master, SendFd(kListenerSocketFd, master));
 }
 
-long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
+long ApplySeccomp(const backend::SeccompProgram& seccomp, int private_tree) noexcept {
   sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
   unsigned long flags =
       uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
@@ -263,7 +263,9 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
   // The broker resolves paths from the sandbox's root.
   long root = Syscall(__NR_openat, AT_FDCWD, Arg("/"), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (result < 0 || root < 0) return result < 0 ? result : root;
-  return Close(root, SendFd(kListenerSocketFd, root));
+  result = Close(root, SendFd(kListenerSocketFd, root));
+  // Masks are cloned from here when a mount has to be made again.
+  return result < 0 ? result : SendFd(kListenerSocketFd, private_tree);
 }
 
 long SetLimit(const Step& step) noexcept {
@@ -355,11 +357,11 @@ long Run(Child& child, const Step& step) noexcept {
     case Op::kDropCapabilities:
       return DropCapabilities();
     case Op::kLandlock:
-      return ApplyLandlock(child.spec.landlock);
+      return ApplyLandlock(child.spec->landlock);
     case Op::kSeccomp:
-      return ApplySeccomp(child.spec.seccomp);
+      return ApplySeccomp(child.spec->seccomp, slots[0]);
     case Op::kExecInit:
-      return ExecInit(child.input);
+      return ExecInit(*child.input);
   }
   return -EINVAL;
 }
@@ -394,10 +396,19 @@ int Fail(int status_fd, long error, size_t step) noexcept {
 
 }  // namespace
 
+long RunSteps(const std::vector<backend::Step>& steps, int private_tree) noexcept {
+  Child child{nullptr, nullptr, {}};
+  child.slots[0] = private_tree;
+  for (const Step& step : steps) {
+    if (long result = Run(child, step); result < 0) return result;
+  }
+  return 0;
+}
+
 int RunChild(void* child_input) noexcept {
   const ChildInput& input = *static_cast<const ChildInput*>(child_input);
   const ChildSpec& spec = *input.spec;
-  Child child{input, spec, {}};
+  Child child{&input, &spec, {}};
   // Ends the child with the supervisor until init watches the control pipe.
   Syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (long result = PlaceFds(input); result < 0) {

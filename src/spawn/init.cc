@@ -26,9 +26,10 @@
 namespace cordon::spawn {
 namespace {
 
+using backend::Control;
+using backend::kCommandGroup;
 using backend::kControlFd;
 using backend::kInitOptionControllingTerminal;
-using backend::kSignalEveryone;
 using backend::kStatusFd;
 using backend::Report;
 using backend::ReportKind;
@@ -144,15 +145,12 @@ bool Reap(long command) {
 }
 
 // False when the supervisor is gone.
-bool PassSignals(long command) {
-  uint8_t signals[16];
-  long count = Syscall(__NR_read, kControlFd, Arg(signals), sizeof(signals));
+bool PassSignal(long command) {
+  Control control;
+  long count = Syscall(__NR_read, kControlFd, Arg(&control), sizeof(control));
   if (count <= 0) return count == -EINTR || count == -EAGAIN;
-  for (long i = 0; i < count; ++i) {
-    int number = signals[i] & ~kSignalEveryone;
-    long target = (signals[i] & kSignalEveryone) != 0 ? -1 : -command;
-    Syscall(__NR_kill, target, number);
-  }
+  long target = control.target == kCommandGroup ? -command : control.target;
+  Syscall(__NR_kill, target, control.signal);
   return true;
 }
 
@@ -217,7 +215,7 @@ void Scrub(char** argv, char** envp) {
       }
       if (Reap(command)) raw::ExitGroup(0);
     }
-    if (watched[0].revents != 0 && !PassSignals(command)) raw::ExitGroup(125);
+    if (watched[0].revents != 0 && !PassSignal(command)) raw::ExitGroup(125);
   }
 }
 

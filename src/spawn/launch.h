@@ -18,6 +18,7 @@ struct Launched {
   sys::UniqueFd terminal;  // master of the sandbox's terminal, if the spec has one
   sys::UniqueFd listener;  // seccomp notifications; invalid if the spec has no filter
   sys::UniqueFd root;      // of the sandbox's file system, O_PATH; comes with the listener
+  sys::UniqueFd private_tree;  // the sandbox's own tmpfs; comes with the listener
 };
 
 struct Streams {

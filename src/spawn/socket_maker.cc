@@ -14,6 +14,7 @@
 #include "backend/test_hooks.h"
 #include "guard/path.h"
 #include "plan/rules.h"
+#include "spawn/inside.h"
 
 namespace cordon::spawn {
 namespace {
@@ -83,7 +84,11 @@ bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   return key && made_.contains(*key);
 }
 
-Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::string& path) {
+// The name is bound as the caller wrote it, so that getsockname tells it back;
+// that is resolved once more, inside. Should it have led elsewhere by then, the
+// socket is taken away again.
+Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::string& path,
+                                   const std::string& address) {
   Answer<Place> place = caller.Locate(AT_FDCWD, path);
   if (!place) return Fail(place.error() == EEXIST ? EADDRINUSE : place.error());
   struct stat status;
@@ -93,20 +98,24 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   if (Answer<void> permit = names_.Permit(*place, "bind", plan::Creation::kEmpty); !permit) {
     return permit;
   }
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (place->name.size() >= sizeof(address.sun_path)) return Fail(ENAMETOOLONG);
-  memcpy(address.sun_path, place->name.c_str(), place->name.size() + 1);
-  // The thread has a working directory of its own (unshared CLONE_FS).
-  if (fchdir(place->parent.get()) != 0) return Fail(errno);
-  int result = bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  int error = errno;
-  if (chdir("/") != 0) return Fail(errno);
-  if (result != 0) return Fail(error);
+  char link[64];
+  snprintf(link, sizeof(link), "/proc/%d/cwd", caller.tid());
+  sys::UniqueFd directory(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid() || !caller.Waiting()) return Fail(EACCES);
+  int error = BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()), socket,
+                         address);
+  if (error != 0) return Fail(error);
   sys::UniqueFd made(
       openat(place->parent.get(), place->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (Answer<SocketKey> key = KeyOf(made.get()); made.valid() && key) made_.insert(*key);
-  return {};
+  Answer<SocketKey> key = KeyOf(made.get());
+  if (made.valid() && key) {
+    made_.insert(*key);
+    return {};
+  }
+  if (Answer<Place> elsewhere = caller.Locate(AT_FDCWD, path)) {
+    unlinkat(elsewhere->parent.get(), elsewhere->name.c_str(), 0);
+  }
+  return Fail(EACCES);
 }
 
 Answer<void> SocketMaker::Bind(const Caller& caller) {
@@ -119,7 +128,7 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
       !address->unnamed()) {
-    return BindPath(caller, socket->get(), address->path());
+    return BindPath(caller, socket->get(), address->path(), address->bytes);
   }
   // The supervisor owns the network namespace and would lend that power.
   if (domain == AF_INET || domain == AF_INET6) {

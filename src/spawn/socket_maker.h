@@ -23,8 +23,9 @@ struct PendingConnect {
 
 class SocketMaker {
  public:
-  SocketMaker(const plan::Plan& plan, NameMaker& names, ViolationLog& violations)
-      : plan_(plan), names_(names), violations_(violations) {}
+  // `pidfd`: the sandbox's first process.
+  SocketMaker(const plan::Plan& plan, int pidfd, NameMaker& names, ViolationLog& violations)
+      : plan_(plan), pidfd_(pidfd), names_(names), violations_(violations) {}
 
   Answer<void> Bind(const Caller& caller);
   Answer<PendingConnect> Connect(const Caller& caller);
@@ -34,9 +35,11 @@ class SocketMaker {
   using SocketKey = std::tuple<uint64_t, uint64_t, int64_t, uint32_t>;
   static Answer<SocketKey> KeyOf(int fd);
   bool MadeInside(int fd, const std::string& path) const;
-  Answer<void> BindPath(const Caller& caller, int socket, const std::string& path);
+  Answer<void> BindPath(const Caller& caller, int socket, const std::string& path,
+                        const std::string& address);
 
   const plan::Plan& plan_;
+  int pidfd_;
   NameMaker& names_;
   ViolationLog& violations_;
   std::set<SocketKey> made_;

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "spawn/broker.h"
+#include "spawn/mount_keeper.h"
 #include "spawn/streams.h"
 #include "spawn/terminal.h"
 #include "spawn/tree_watch.h"
@@ -65,13 +66,17 @@ class Run {
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
       Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), std::move(root), plan_);
+          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
       if (!broker) {
         Kill();
         Reap();
         return std::move(broker).error();
       }
       broker_ = std::move(*broker);
+    }
+    if (launched_.private_tree.valid()) {
+      keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
+                      std::move(launched_.private_tree));
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
@@ -106,13 +111,14 @@ class Run {
     if (output < 0) output = end(2, options_.streams.err);
     std::function<void(int)> signal;
     if (plan_.terminal == plan::Terminal::kStreams) {
-      signal = [this](int number) { Signal(static_cast<uint8_t>(number)); };
+      signal = [this](int number) { Signal(backend::kCommandGroup, number); };
     }
     terminal_.emplace(std::move(launched_.terminal), end(0, options_.streams.in), output, signal);
   }
 
-  void Signal(uint8_t code) {
-    static_cast<void>(!write(launched_.control.get(), &code, sizeof(code)));
+  void Signal(int32_t target, int number) {
+    backend::Control control{target, number};
+    static_cast<void>(!write(launched_.control.get(), &control, sizeof(control)));
   }
 
   void Kill() { syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0); }
@@ -126,7 +132,7 @@ class Run {
   void End(OutcomeKind kind, Reason reason) {
     if (ending_) return;
     ending_ = std::pair(kind, reason);
-    Signal(SIGTERM | backend::kSignalEveryone);
+    Signal(backend::kEveryone, SIGTERM);
     kill_at_ = Clock::now() + kGrace;
   }
 
@@ -150,17 +156,36 @@ class Run {
     } else if (!ending_ && deadline_ && now >= *deadline_) {
       End(OutcomeKind::kTimedOut, Reason::kTimedOut);
     } else if (!ending_ && watch_->needed()) {
-      if (std::optional<Reason> over = watch_->Exceeded()) {
-        // Over a limit of the host's resources there is no time to ask.
-        ending_ = std::pair(OutcomeKind::kLimit, *over);
-        Kill();
-      }
+      CheckLimits(now);
     }
+  }
+
+  // Over a limit of the host's resources there is no time to ask. For memory the
+  // largest process goes first, as the kernel would have it; if that does not
+  // help soon, all go.
+  void CheckLimits(Clock::time_point now) {
+    std::optional<TreeWatch::Excess> excess = watch_->Exceeded();
+    if (!excess) {
+      over_since_.reset();
+      return;
+    }
+    if (!over_since_) over_since_ = now;
+    if (excess->largest > 1 && now - *over_since_ < kGrace) {
+      Signal(excess->largest, SIGKILL);
+      if (killed_ != excess->largest) {
+        killed_ = excess->largest;
+        limit_kills_.push_back({Reason::kMemoryLimit, "kill",
+                                base::Printable(excess->name), "limits.memory", "", 1});
+      }
+      return;
+    }
+    ending_ = std::pair(OutcomeKind::kLimit, excess->reason);
+    Kill();
   }
 
   void Loop() {
     while (!gone_) {
-      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kCount };
+      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kMounts, kNames, kCount };
       pollfd watched[kCount];
       for (pollfd& entry : watched) entry = {-1, 0, 0};
       watched[kStatus] = {launched_.status.get(), POLLIN, 0};
@@ -170,7 +195,15 @@ class Run {
       if (err_) watched[kErr] = err_->Wanted();
       if (terminal_) watched[kTermIn] = terminal_->WantedInput();
       if (terminal_) watched[kTermOut] = terminal_->WantedOutput();
+      if (keeper_) watched[kMounts] = keeper_->WantedMounts();
+      if (keeper_) watched[kNames] = keeper_->WantedNames();
       if (poll(watched, kCount, Timeout()) < 0 && errno != EINTR) break;
+      // First: every moment counts here.
+      if (keeper_ && !keeper_->Serve(watched[kMounts].revents, watched[kNames].revents) &&
+          !ending_) {
+        ending_ = std::pair(OutcomeKind::kCancelled, Reason::kProtectionLost);
+        Kill();
+      }
       if (out_) out_->Serve(watched[kOut].revents);
       if (err_) err_->Serve(watched[kErr].revents);
       if (terminal_) terminal_->ServeInput(watched[kTermIn].revents);
@@ -185,13 +218,13 @@ class Run {
   void PassSignal() {
     signalfd_siginfo info;
     if (read(options_.signal_fd, &info, sizeof(info)) != ssize_t{sizeof(info)}) return;
-    auto number = static_cast<uint8_t>(info.ssi_signo);
+    int number = static_cast<int>(info.ssi_signo);
     if (number == SIGWINCH && terminal_) terminal_->CopyWindowSize();
-    Signal(number);
+    Signal(backend::kCommandGroup, number);
     // Whoever ends us means the command and all it started.
     if (number == SIGTERM || number == SIGHUP) {
       ended_by_ = number;
-      Signal(number | backend::kSignalEveryone);
+      Signal(backend::kEveryone, number);
       if (!kill_at_) kill_at_ = Clock::now() + kGrace;
     }
   }
@@ -221,6 +254,7 @@ class Run {
       outcome.violations = std::move(findings.violations);
       outcome.new_repositories = std::move(findings.new_repositories);
     }
+    outcome.violations.insert(outcome.violations.end(), limit_kills_.begin(), limit_kills_.end());
     outcome.enforcement = plan_.enforcement;
     outcome.dropped_environment = plan_.dropped_environment;
     outcome.usage.wall_ms = static_cast<uint64_t>(
@@ -284,6 +318,11 @@ class Run {
       outcome.kind = OutcomeKind::kSignaled;
       outcome.reason = Reason::kSignaled;
       outcome.signal = WTERMSIG(status);
+      if (outcome.signal == SIGKILL && !limit_kills_.empty()) {
+        outcome.kind = OutcomeKind::kLimit;
+        outcome.reason = Reason::kMemoryLimit;
+        outcome.message = command + ": " + std::string(ReasonId(outcome.reason));
+      }
       if (outcome.signal == SIGXCPU) {
         outcome.kind = OutcomeKind::kLimit;
         outcome.reason = Reason::kCpuLimit;
@@ -300,9 +339,13 @@ class Run {
   std::optional<OutputStream> out_, err_;
   std::optional<TerminalRelay> terminal_;
   std::optional<TreeWatch> watch_;
+  std::optional<MountKeeper> keeper_;
   std::optional<Clock::time_point> deadline_, kill_at_;
   std::optional<std::pair<OutcomeKind, Reason>> ending_;
   std::optional<Report> report_;
+  std::optional<Clock::time_point> over_since_;
+  std::vector<Violation> limit_kills_;
+  pid_t killed_ = 0;
   int ended_by_ = 0;
   bool gone_ = false;
 };

@@ -74,15 +74,30 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan)
   proc_.reset(openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-std::optional<Reason> TreeWatch::Exceeded() {
+std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
   // The cheap measure counts shared pages many times: it can only be too high.
-  if (memory_ && Sum(proc_.get(), Resident) > *memory_ &&
-      Sum(proc_.get(), Proportional) > *memory_) {
-    return Reason::kMemoryLimit;
+  if (memory_ && Sum(proc_.get(), Resident) > *memory_) {
+    Excess excess{Reason::kMemoryLimit, 0, {}};
+    uint64_t most = 0;
+    uint64_t total = Sum(proc_.get(), [&](int proc, const char* pid) {
+      uint64_t used = Proportional(proc, pid);
+      if (used > most && strcmp(pid, "1") != 0) {
+        most = used;
+        excess.largest = atoi(pid);
+      }
+      return used;
+    });
+    if (total > *memory_) {
+      char buffer[2048];
+      std::string_view comm =
+          ReadSmall(proc_.get(), std::to_string(excess.largest).c_str(), "comm", buffer);
+      excess.name = comm.substr(0, comm.find('\n'));
+      return excess;
+    }
   }
   auto one = [](int, const char*) -> uint64_t { return 1; };
-  if (processes_ && Sum(proc_.get(), one) > *processes_ + 1) return Reason::kProcessLimit;
-  if (cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) return Reason::kCpuLimit;
+  if (processes_ && Sum(proc_.get(), one) > *processes_ + 1) return Excess{Reason::kProcessLimit};
+  if (cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) return Excess{Reason::kCpuLimit};
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string>
 
 #include "plan/plan.h"
 #include "sys/fd.h"
@@ -18,8 +19,13 @@ class TreeWatch {
   TreeWatch(int root, const plan::Plan& plan);
 
   bool needed() const { return proc_.valid(); }
+  struct Excess {
+    Reason reason;
+    pid_t largest = 0;  // inside; whose end would help most, for memory
+    std::string name;   // what that process calls itself: hostile
+  };
   // The limit that the tree is over now, if it is over one.
-  std::optional<Reason> Exceeded();
+  std::optional<Excess> Exceeded();
 
  private:
   sys::UniqueFd proc_;

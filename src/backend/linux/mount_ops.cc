@@ -319,6 +319,24 @@ class Builder {
 
 }  // namespace
 
+std::vector<Step> RemountOps(const Region& region) {
+  constexpr int kSlot = 1;
+  uint64_t attributes = kHostAttributes;
+  if (region.rights == Rights::kReadOnly) attributes |= uapi::kMountAttrRdonly;
+  std::vector<Step> steps;
+  if (region.source == RegionSource::kHost) {
+    steps.push_back({.op = Op::kOpenTree, .slot = kSlot, .path = region.path});
+  } else {
+    steps.push_back({.op = Op::kCloneSlot,
+                     .slot = kSlot,
+                     .from = kPrivateSlot,
+                     .path = region.directory ? kMaskDirectory : kMaskFile});
+  }
+  steps.push_back({.op = Op::kAttributes, .slot = kSlot, .value = attributes});
+  steps.push_back({.op = Op::kAttach, .slot = kSlot, .path = region.path});
+  return steps;
+}
+
 Result<std::vector<Step>> MountOps(const plan::Plan& plan) { return Builder(plan).Build(); }
 
 }  // namespace cordon::backend

@@ -13,4 +13,8 @@ namespace cordon::backend {
 // later mount wins, so the floor, being deepest, is last.
 Result<std::vector<Step>> MountOps(const plan::Plan& plan);
 
+// One region mounted once more in a running sandbox, whose private tmpfs is in
+// slot 0, over whatever is at its path now.
+std::vector<Step> RemountOps(const plan::Region& region);
+
 }  // namespace cordon::backend

@@ -38,9 +38,12 @@ void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
   if (limits.processes) add(RLIMIT_NPROC, *limits.processes + 1);
   if (limits.open_files) add(RLIMIT_NOFILE, *limits.open_files);
   if (limits.file_size) add(RLIMIT_FSIZE, *limits.file_size);
-  // Private writable memory of each process. Address space would be the wrong
-  // measure: node and Go reserve far more than they use.
-  if (limits.memory) add(RLIMIT_DATA, *limits.memory);
+  // What is used is watched over the whole tree; this stops one process from
+  // outrunning the watch. It counts stacks of threads, used or not, and so must
+  // leave room. (Address space would be the wrong measure altogether: node and
+  // Go reserve far more than they use.)
+  constexpr uint64_t kRoom = 4;
+  if (limits.memory) add(RLIMIT_DATA, *limits.memory * kRoom);
 }
 
 uint64_t Namespaces(const plan::Plan& plan) {

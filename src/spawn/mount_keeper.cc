@@ -1,0 +1,135 @@
+// Runs in: supervisor.
+#include "spawn/mount_keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "backend/linux/mount_ops.h"
+#include "guard/path.h"
+#include "spawn/inside.h"
+
+namespace cordon::spawn {
+namespace {
+
+using plan::Region;
+
+// mountinfo writes blanks and backslashes in paths as three octal digits.
+std::string Unescaped(std::string_view field) {
+  std::string plain;
+  for (size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\' && i + 3 < field.size()) {
+      plain += static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
+                                 (field[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += field[i];
+    }
+  }
+  return plain;
+}
+
+std::set<std::string> MountPoints(int mountinfo) {
+  std::string text;
+  char buffer[16384];
+  ssize_t got;
+  lseek(mountinfo, 0, SEEK_SET);
+  while ((got = read(mountinfo, buffer, sizeof(buffer))) > 0) {
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  std::set<std::string> points;
+  for (size_t start = 0; start < text.size();) {
+    size_t end = text.find('\n', start);
+    std::string_view line(text.data() + start, end - start);
+    size_t field = 0;
+    for (int skipped = 0; skipped < 4 && field != std::string_view::npos; ++skipped) {
+      field = line.find(' ', field);
+      if (field != std::string_view::npos) ++field;
+    }
+    if (field != std::string_view::npos) {
+      points.insert(Unescaped(line.substr(field, line.find(' ', field) - field)));
+    }
+    start = end + 1;
+  }
+  return points;
+}
+
+std::string ExistingAncestor(std::string_view path) {
+  std::string_view ancestor = guard::Parent(path);
+  while (ancestor != "/" && access(std::string(ancestor).c_str(), F_OK) != 0) {
+    ancestor = guard::Parent(ancestor);
+  }
+  return std::string(ancestor);
+}
+
+}  // namespace
+
+MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::UniqueFd private_tree)
+    : fs_(fs), pidfd_(pidfd), private_tree_(std::move(private_tree)), absent_(fs.absent) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/mountinfo", init);
+  mounts_.reset(open(path, O_RDONLY | O_CLOEXEC));
+  if (mounts_.valid()) MountPoints(mounts_.get());
+  if (absent_.empty()) return;
+  names_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  std::set<std::string> watched;
+  for (const std::string& name : absent_) watched.insert(ExistingAncestor(name));
+  for (const std::string& directory : watched) {
+    inotify_add_watch(names_.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+  }
+}
+
+bool MountKeeper::Serve(short mounts, short names) {
+  bool kept = true;
+  if (names != 0) kept = CoverNew();
+  if (mounts != 0) kept = Restore() && kept;
+  return kept;
+}
+
+bool MountKeeper::Restore() {
+  std::set<std::string> points = MountPoints(mounts_.get());
+  bool kept = true;
+  for (const Region& region : fs_.regions) {
+    if (region.path == "/" || points.contains(region.path)) continue;
+    // A name that is gone altogether is the broker's: it cannot come back.
+    kept = MountAgain(region) && kept;
+  }
+  return kept;
+}
+
+bool MountKeeper::MountAgain(const Region& region) {
+  struct stat status;
+  if (lstat(region.path.c_str(), &status) != 0) return true;
+  Region now = region;
+  now.directory = S_ISDIR(status.st_mode);
+  int error = MountInside(pidfd_, private_tree_.get(), backend::RemountOps(now));
+  return error == 0 || error == ENOENT || error == ESRCH;
+}
+
+bool MountKeeper::CoverNew() {
+  char events[4096];
+  while (read(names_.get(), events, sizeof(events)) > 0) {
+  }
+  bool kept = true;
+  std::erase_if(absent_, [&](const std::string& path) {
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0) {
+      // One step nearer, perhaps: watch from there.
+      inotify_add_watch(names_.get(), ExistingAncestor(path).c_str(),
+                        IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+      return false;
+    }
+    Region mask{path, plan::RegionSource::kMask, plan::Rights::kReadOnly,
+                S_ISDIR(status.st_mode), 0, 0};
+    kept = MountAgain(mask) && kept;
+    return true;
+  });
+  return kept;
+}
+
+}  // namespace cordon::spawn
