@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@ enum class Nesting { kDenied, kAllowed };
 constexpr uint32_t kEperm = SCMP_ACT_ERRNO(EPERM);
 constexpr uint32_t kEnosys = SCMP_ACT_ERRNO(ENOSYS);
 constexpr uint32_t kNoFamily = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+constexpr uint32_t kNoProtocol = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
 
 // System calls up to this number were looked at when the list was written
 // (Linux 6.13: removexattrat); later ones do not exist for the sandbox.
@@ -124,6 +126,9 @@ void DenySurface(Filter& filter) {
     if (flag == 0x20000) continue;
     filter.Add(kEperm, "personality", {Bits(0, flag | 0x80000000, flag)});
   }
+  for (uint64_t other = 1; other < 0x80000000; other <<= 1) {  // the top bit, but not all ones
+    filter.Add(kEperm, "personality", {Bits(0, other | 0x80000000, 0x80000000)});
+  }
 }
 
 void DenyNamespaces(Filter& filter, Nesting nesting) {
@@ -159,9 +164,19 @@ void LimitSockets(Filter& filter) {
       filter.Add(kNoFamily, "socket", {Equal(0, AF_INET6), Bits(1, 0xf, type)});
     }
   }
-  for (uint64_t protocol : {1 /* ICMP */, 58 /* ICMPV6 */, 132 /* SCTP */, 33 /* DCCP */}) {
-    filter.Add(kNoFamily, "socket", {Equal(0, AF_INET), Bits(2, 0xffffffff, protocol)});
-    filter.Add(kNoFamily, "socket", {Equal(0, AF_INET6), Bits(2, 0xffffffff, protocol)});
+  // Protocols: 0, TCP and UDP. Others are rarely used code of the kernel's that a
+  // socket call may even load (SCTP, DCCP, L2TP, SMC), or ICMP.
+  constexpr uint64_t kProtocolBits = IPPROTO_TCP | IPPROTO_UDP;
+  for (uint64_t family : {AF_INET, AF_INET6}) {
+    for (uint64_t bit = 1; bit <= 0x80000000; bit <<= 1) {
+      if ((bit & kProtocolBits) != 0) continue;
+      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, bit, bit)});
+    }
+    for (uint64_t protocol = 1; protocol <= kProtocolBits; ++protocol) {
+      bool known = protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+      if (known || (protocol & ~kProtocolBits) != 0) continue;
+      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, 0xffffffff, protocol)});
+    }
   }
 }
 
