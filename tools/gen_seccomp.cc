@@ -95,16 +95,59 @@ scmp_arg_cmp Bits(unsigned arg, uint64_t mask, uint64_t value) {
 }
 
 void DenySurface(Filter& filter) {
-  for (const char* name :
-       {"mount", "umount2", "pivot_root", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree",
-        "move_mount", "mount_setattr", "setns", "process_vm_readv", "process_vm_writev",
-        "pidfd_getfd", "kcmp", "keyctl", "add_key", "request_key", "bpf", "perf_event_open",
-        "userfaultfd", "kexec_load", "kexec_file_load", "init_module", "finit_module",
-        "delete_module", "create_module", "swapon", "swapoff", "reboot", "settimeofday",
-        "clock_settime", "clock_adjtime", "adjtimex", "acct", "quotactl", "quotactl_fd", "iopl",
-        "ioperm", "syslog", "sethostname", "setdomainname", "open_by_handle_at", "lookup_dcookie",
-        "fanotify_init", "vhangup", "nfsservctl", "uselib", "sysfs", "modify_ldt", "move_pages",
-        "migrate_pages", "memfd_secret"}) {
+  for (const char* name : {"mount",
+                           "umount2",
+                           "pivot_root",
+                           "fsopen",
+                           "fsconfig",
+                           "fsmount",
+                           "fspick",
+                           "open_tree",
+                           "move_mount",
+                           "mount_setattr",
+                           "setns",
+                           "process_vm_readv",
+                           "process_vm_writev",
+                           "pidfd_getfd",
+                           "kcmp",
+                           "keyctl",
+                           "add_key",
+                           "request_key",
+                           "bpf",
+                           "perf_event_open",
+                           "userfaultfd",
+                           "kexec_load",
+                           "kexec_file_load",
+                           "init_module",
+                           "finit_module",
+                           "delete_module",
+                           "create_module",
+                           "swapon",
+                           "swapoff",
+                           "reboot",
+                           "settimeofday",
+                           "clock_settime",
+                           "clock_adjtime",
+                           "adjtimex",
+                           "acct",
+                           "quotactl",
+                           "quotactl_fd",
+                           "iopl",
+                           "ioperm",
+                           "syslog",
+                           "sethostname",
+                           "setdomainname",
+                           "open_by_handle_at",
+                           "lookup_dcookie",
+                           "fanotify_init",
+                           "vhangup",
+                           "nfsservctl",
+                           "uselib",
+                           "sysfs",
+                           "modify_ldt",
+                           "move_pages",
+                           "migrate_pages",
+                           "memfd_secret"}) {
     filter.Add(kEperm, name);
   }
   for (const char* name : {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}) {
@@ -118,7 +161,8 @@ void DenySurface(Filter& filter) {
   // Limits of another process, init's among them.
   filter.Add(kEperm, "prlimit64", {Not(0, 0), Not(2, 0)});
   // Terminal input injection, whatever the upper bits of the request say.
-  for (uint64_t request : {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
+  for (uint64_t request :
+       {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
     filter.Add(kEperm, "ioctl", {Bits(1, 0xffffffff, request)});
   }
   // Persona flags but UNAME26 and the 32-bit personas; all ones is a query.
@@ -188,10 +232,10 @@ void DenySetuid(Filter& filter) {
     filter.Add(kEperm, "fchmod", {Bits(1, bit, bit)});
     filter.Add(kEperm, "fchmodat", {Bits(2, bit, bit)});
     filter.Add(kEperm, 452 /* fchmodat2 */, {Bits(2, bit, bit)});
-    filter.Add(kEperm, "open", {Bits(1, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY),
-                                Bits(2, bit, bit)});
-    filter.Add(kEperm, "openat", {Bits(2, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY),
-                                  Bits(3, bit, bit)});
+    filter.Add(kEperm, "open",
+               {Bits(1, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(2, bit, bit)});
+    filter.Add(kEperm, "openat",
+               {Bits(2, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(3, bit, bit)});
   }
 }
 
@@ -199,9 +243,9 @@ void DenySetuid(Filter& filter) {
 void Notify(Filter& filter) {
   filter.Add(SCMP_ACT_NOTIFY, "open", {Bits(1, O_CREAT, O_CREAT)});
   filter.Add(SCMP_ACT_NOTIFY, "openat", {Bits(2, O_CREAT, O_CREAT)});
-  for (const char* name : {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link",
-                           "linkat", "symlink", "symlinkat", "mknod", "mknodat", "bind", "connect",
-                           "umask"}) {
+  for (const char* name :
+       {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
+        "symlinkat", "mknod", "mknodat", "bind", "connect", "umask"}) {
     filter.Add(SCMP_ACT_NOTIFY, name);
   }
   filter.Add(kEnosys, "openat2");  // its flags are behind a pointer
@@ -228,8 +272,9 @@ std::vector<sock_filter> Build(Nesting nesting) {
 }  // namespace
 
 int main() {
-  std::printf("// Generated by tools/gen_seccomp.cc. Do not edit.\n#pragma once\n\n"
-              "#include <linux/filter.h>\n\nnamespace cordon::backend {\n\n");
+  std::printf(
+      "// Generated by tools/gen_seccomp.cc. Do not edit.\n#pragma once\n\n"
+      "#include <linux/filter.h>\n\nnamespace cordon::backend {\n\n");
   Print("kSeccompProgram", Build(Nesting::kDenied));
   Print("kSeccompProgramNesting", Build(Nesting::kAllowed));
   std::printf("}  // namespace cordon::backend\n");

@@ -89,8 +89,7 @@ std::string_view GrantedBelow(const FsPlan& plan, std::string_view path) {
   return {};
 }
 
-Verdict InTree(const FsPlan& plan, Act act, const std::string& path,
-               const host::PathInfo& info) {
+Verdict InTree(const FsPlan& plan, Act act, const std::string& path, const host::PathInfo& info) {
   bool change = act == Act::kWrite && info.exists() && !info.directory();
   Verdict verdict = Decide(plan, change ? Access::kChange : AccessOf(act), path);
   if (verdict.allowed || act != Act::kRead) return verdict;

@@ -73,7 +73,7 @@ struct FsPlan {
   std::vector<FsRule> rules;
   std::vector<ProtectedName> names;
   std::vector<Region> regions;
-  std::vector<std::string> absent;  // unreadable paths that do not exist yet
+  std::vector<std::string> absent;                         // unreadable paths that do not exist yet
   std::vector<std::pair<std::string, std::string>> links;  // symlinks to set up in private regions
   TempMode temp = TempMode::kNone;
   uint64_t temp_size = 0;

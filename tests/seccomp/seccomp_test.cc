@@ -92,31 +92,70 @@ uint32_t Nested(long number, Args args = {}) {
 
 // Refused whatever the arguments are.
 const std::set<long> kRefused = {
-    SYS_mount,         SYS_umount2,       SYS_pivot_root,       SYS_setns,
-    SYS_fsopen,        SYS_fsconfig,      SYS_fsmount,          SYS_fspick,
-    SYS_open_tree,     SYS_move_mount,    SYS_mount_setattr,    SYS_process_vm_readv,
-    SYS_pidfd_getfd,   SYS_kcmp,          SYS_process_vm_writev, SYS_keyctl,
-    SYS_add_key,       SYS_request_key,   SYS_bpf,              SYS_perf_event_open,
-    SYS_userfaultfd,   SYS_kexec_load,    SYS_kexec_file_load,  SYS_init_module,
-    SYS_finit_module,  SYS_delete_module, SYS_swapon,           SYS_swapoff,
-    SYS_reboot,        SYS_settimeofday,  SYS_clock_settime,    SYS_clock_adjtime,
-    SYS_adjtimex,      SYS_acct,          SYS_quotactl,         443 /* quotactl_fd */,
-    SYS_syslog,        SYS_sethostname,   SYS_setdomainname,    SYS_open_by_handle_at,
-    SYS_fanotify_init, SYS_vhangup,       SYS_move_pages,       SYS_migrate_pages,
-    SYS_chroot,        447 /* memfd_secret */, SYS_nfsservctl,  SYS_lookup_dcookie,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_setns,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_mount_setattr,
+    SYS_process_vm_readv,
+    SYS_pidfd_getfd,
+    SYS_kcmp,
+    SYS_process_vm_writev,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_reboot,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_acct,
+    SYS_quotactl,
+    443 /* quotactl_fd */,
+    SYS_syslog,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_open_by_handle_at,
+    SYS_fanotify_init,
+    SYS_vhangup,
+    SYS_move_pages,
+    SYS_migrate_pages,
+    SYS_chroot,
+    447 /* memfd_secret */,
+    SYS_nfsservctl,
+    SYS_lookup_dcookie,
 #if defined(__x86_64__)
-    SYS_iopl,          SYS_ioperm,        SYS_modify_ldt,       SYS_create_module,
-    SYS_uselib,        SYS_sysfs,
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+    SYS_create_module,
+    SYS_uselib,
+    SYS_sysfs,
 #endif
 };
 const std::set<long> kAbsent = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
                                 SYS_clone3, SYS_openat2};
 const std::set<long> kNotified = {
-    SYS_mkdirat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_mknodat,
-    SYS_bind,    SYS_connect,   SYS_umask,
+    SYS_mkdirat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_mknodat, SYS_bind,    SYS_connect,
+    SYS_umask,
 #if defined(__x86_64__)
-    SYS_creat,   SYS_mkdir,     SYS_rename, SYS_renameat,  SYS_link,
-    SYS_symlink, SYS_mknod,
+    SYS_creat,   SYS_mkdir,     SYS_rename, SYS_renameat,  SYS_link,    SYS_symlink, SYS_mknod,
 #endif
 };
 // Family 0 with type 0 is refused, of course.
@@ -127,19 +166,19 @@ constexpr long kLastKnown = 466;
 TEST(Seccomp, EveryNumberHasTheActionOfTheTable) {
   for (long number = 0; number <= 600; ++number) {
     if (kByArgument.contains(number)) continue;
-    uint32_t expected = number > kLastKnown           ? kNone
-                        : kRefused.contains(number)   ? kEperm
-                        : kAbsent.contains(number)    ? kNone
-                        : kNotified.contains(number)  ? kNotify
-                                                      : kAllow;
+    uint32_t expected = number > kLastKnown          ? kNone
+                        : kRefused.contains(number)  ? kEperm
+                        : kAbsent.contains(number)   ? kNone
+                        : kNotified.contains(number) ? kNotify
+                                                     : kAllow;
     EXPECT_EQ(Action(number), expected) << "call " << number;
   }
 }
 
 TEST(Seccomp, TheTableHoldsForAllArguments) {
   constexpr uint64_t kOnes = ~0ull;
-  for (const auto& [calls, expected] : {std::pair(&kRefused, kEperm), std::pair(&kAbsent, kNone),
-                                        std::pair(&kNotified, kNotify)}) {
+  for (const auto& [calls, expected] :
+       {std::pair(&kRefused, kEperm), std::pair(&kAbsent, kNone), std::pair(&kNotified, kNotify)}) {
     for (long number : *calls) {
       EXPECT_EQ(Action(number, {kOnes, kOnes, kOnes, kOnes, kOnes, kOnes}), expected) << number;
       EXPECT_EQ(Action(number, {1, 1, 1, 1, 1, 1}), expected) << number;
@@ -281,8 +320,8 @@ TEST(Seccomp, Families) {
     // The kernel takes the lower half; what is above must not hide it.
     EXPECT_NE(Socket(family | (1ull << 32), SOCK_DGRAM, 0), kAllow) << family;
     EXPECT_NE(Socket(family | (1ull << 63), SOCK_RAW, 0), kAllow) << family;
-    bool pair = family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
-                family == AF_NETLINK;
+    bool pair =
+        family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
     EXPECT_EQ(Action(SYS_socketpair, {family, SOCK_STREAM, 0}), pair ? kAllow : kFamily) << family;
   }
 }
