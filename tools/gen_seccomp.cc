@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@ enum class Nesting { kDenied, kAllowed };
 constexpr uint32_t kEperm = SCMP_ACT_ERRNO(EPERM);
 constexpr uint32_t kEnosys = SCMP_ACT_ERRNO(ENOSYS);
 constexpr uint32_t kNoFamily = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+constexpr uint32_t kNoProtocol = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
 
 // System calls up to this number were looked at when the list was written
 // (Linux 6.13: removexattrat); later ones do not exist for the sandbox.
@@ -93,16 +95,59 @@ scmp_arg_cmp Bits(unsigned arg, uint64_t mask, uint64_t value) {
 }
 
 void DenySurface(Filter& filter) {
-  for (const char* name :
-       {"mount", "umount2", "pivot_root", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree",
-        "move_mount", "mount_setattr", "setns", "process_vm_readv", "process_vm_writev",
-        "pidfd_getfd", "kcmp", "keyctl", "add_key", "request_key", "bpf", "perf_event_open",
-        "userfaultfd", "kexec_load", "kexec_file_load", "init_module", "finit_module",
-        "delete_module", "create_module", "swapon", "swapoff", "reboot", "settimeofday",
-        "clock_settime", "clock_adjtime", "adjtimex", "acct", "quotactl", "quotactl_fd", "iopl",
-        "ioperm", "syslog", "sethostname", "setdomainname", "open_by_handle_at", "lookup_dcookie",
-        "fanotify_init", "vhangup", "nfsservctl", "uselib", "sysfs", "modify_ldt", "move_pages",
-        "migrate_pages", "memfd_secret"}) {
+  for (const char* name : {"mount",
+                           "umount2",
+                           "pivot_root",
+                           "fsopen",
+                           "fsconfig",
+                           "fsmount",
+                           "fspick",
+                           "open_tree",
+                           "move_mount",
+                           "mount_setattr",
+                           "setns",
+                           "process_vm_readv",
+                           "process_vm_writev",
+                           "pidfd_getfd",
+                           "kcmp",
+                           "keyctl",
+                           "add_key",
+                           "request_key",
+                           "bpf",
+                           "perf_event_open",
+                           "userfaultfd",
+                           "kexec_load",
+                           "kexec_file_load",
+                           "init_module",
+                           "finit_module",
+                           "delete_module",
+                           "create_module",
+                           "swapon",
+                           "swapoff",
+                           "reboot",
+                           "settimeofday",
+                           "clock_settime",
+                           "clock_adjtime",
+                           "adjtimex",
+                           "acct",
+                           "quotactl",
+                           "quotactl_fd",
+                           "iopl",
+                           "ioperm",
+                           "syslog",
+                           "sethostname",
+                           "setdomainname",
+                           "open_by_handle_at",
+                           "lookup_dcookie",
+                           "fanotify_init",
+                           "vhangup",
+                           "nfsservctl",
+                           "uselib",
+                           "sysfs",
+                           "modify_ldt",
+                           "move_pages",
+                           "migrate_pages",
+                           "memfd_secret"}) {
     filter.Add(kEperm, name);
   }
   for (const char* name : {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}) {
@@ -116,13 +161,17 @@ void DenySurface(Filter& filter) {
   // Limits of another process, init's among them.
   filter.Add(kEperm, "prlimit64", {Not(0, 0), Not(2, 0)});
   // Terminal input injection, whatever the upper bits of the request say.
-  for (uint64_t request : {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
+  for (uint64_t request :
+       {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
     filter.Add(kEperm, "ioctl", {Bits(1, 0xffffffff, request)});
   }
   // Persona flags but UNAME26 and the 32-bit personas; all ones is a query.
   for (uint64_t flag = 0x10000; flag <= 0x08000000; flag <<= 1) {
     if (flag == 0x20000) continue;
     filter.Add(kEperm, "personality", {Bits(0, flag | 0x80000000, flag)});
+  }
+  for (uint64_t other = 1; other < 0x80000000; other <<= 1) {  // the top bit, but not all ones
+    filter.Add(kEperm, "personality", {Bits(0, other | 0x80000000, 0x80000000)});
   }
 }
 
@@ -159,9 +208,19 @@ void LimitSockets(Filter& filter) {
       filter.Add(kNoFamily, "socket", {Equal(0, AF_INET6), Bits(1, 0xf, type)});
     }
   }
-  for (uint64_t protocol : {1 /* ICMP */, 58 /* ICMPV6 */, 132 /* SCTP */, 33 /* DCCP */}) {
-    filter.Add(kNoFamily, "socket", {Equal(0, AF_INET), Bits(2, 0xffffffff, protocol)});
-    filter.Add(kNoFamily, "socket", {Equal(0, AF_INET6), Bits(2, 0xffffffff, protocol)});
+  // Protocols: 0, TCP and UDP. Others are rarely used code of the kernel's that a
+  // socket call may even load (SCTP, DCCP, L2TP, SMC), or ICMP.
+  constexpr uint64_t kProtocolBits = IPPROTO_TCP | IPPROTO_UDP;
+  for (uint64_t family : {AF_INET, AF_INET6}) {
+    for (uint64_t bit = 1; bit <= 0x80000000; bit <<= 1) {
+      if ((bit & kProtocolBits) != 0) continue;
+      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, bit, bit)});
+    }
+    for (uint64_t protocol = 1; protocol <= kProtocolBits; ++protocol) {
+      bool known = protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+      if (known || (protocol & ~kProtocolBits) != 0) continue;
+      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, 0xffffffff, protocol)});
+    }
   }
 }
 
@@ -173,10 +232,10 @@ void DenySetuid(Filter& filter) {
     filter.Add(kEperm, "fchmod", {Bits(1, bit, bit)});
     filter.Add(kEperm, "fchmodat", {Bits(2, bit, bit)});
     filter.Add(kEperm, 452 /* fchmodat2 */, {Bits(2, bit, bit)});
-    filter.Add(kEperm, "open", {Bits(1, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY),
-                                Bits(2, bit, bit)});
-    filter.Add(kEperm, "openat", {Bits(2, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY),
-                                  Bits(3, bit, bit)});
+    filter.Add(kEperm, "open",
+               {Bits(1, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(2, bit, bit)});
+    filter.Add(kEperm, "openat",
+               {Bits(2, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(3, bit, bit)});
   }
 }
 
@@ -184,9 +243,9 @@ void DenySetuid(Filter& filter) {
 void Notify(Filter& filter) {
   filter.Add(SCMP_ACT_NOTIFY, "open", {Bits(1, O_CREAT, O_CREAT)});
   filter.Add(SCMP_ACT_NOTIFY, "openat", {Bits(2, O_CREAT, O_CREAT)});
-  for (const char* name : {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link",
-                           "linkat", "symlink", "symlinkat", "mknod", "mknodat", "bind", "connect",
-                           "umask"}) {
+  for (const char* name :
+       {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
+        "symlinkat", "mknod", "mknodat", "bind", "connect", "umask"}) {
     filter.Add(SCMP_ACT_NOTIFY, name);
   }
   filter.Add(kEnosys, "openat2");  // its flags are behind a pointer
@@ -213,8 +272,9 @@ std::vector<sock_filter> Build(Nesting nesting) {
 }  // namespace
 
 int main() {
-  std::printf("// Generated by tools/gen_seccomp.cc. Do not edit.\n#pragma once\n\n"
-              "#include <linux/filter.h>\n\nnamespace cordon::backend {\n\n");
+  std::printf(
+      "// Generated by tools/gen_seccomp.cc. Do not edit.\n#pragma once\n\n"
+      "#include <linux/filter.h>\n\nnamespace cordon::backend {\n\n");
   Print("kSeccompProgram", Build(Nesting::kDenied));
   Print("kSeccompProgramNesting", Build(Nesting::kAllowed));
   std::printf("}  // namespace cordon::backend\n");

@@ -82,12 +82,12 @@ Verdict DenyRead(const RuleMatch& match, std::string_view path) {
 
 Verdict DenyName(const ProtectedName& name) {
   bool floor = name.kind == RuleKind::kFloor;
-  std::string_view rule = floor                                 ? "floor"
-                          : name.kind == RuleKind::kDenyRead    ? RuleKindName(name.kind)
-                                                                : "fs.deny_new";
-  return Denied(ByRule(rule, name.origin, name.path + " may not come into being"),
-                floor ? FloorHint(name.path)
-                      : "removing it from " + std::string(rule) + " would allow it");
+  std::string_view rule = floor                              ? "floor"
+                          : name.kind == RuleKind::kDenyRead ? RuleKindName(name.kind)
+                                                             : "fs.deny_new";
+  return Denied(
+      ByRule(rule, name.origin, name.path + " may not come into being"),
+      floor ? FloorHint(name.path) : "removing it from " + std::string(rule) + " would allow it");
 }
 
 Verdict InPrivate(const Region& region, Access access) {
@@ -186,6 +186,7 @@ Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
                         : "removing it from fs.deny_write would allow it");
   }
   for (const ProtectedName& name : plan.names) {
+    if (access == Access::kChange && name.kind != RuleKind::kFloor) continue;
     if (Covers(name, path)) return DenyName(name);
   }
   return Allowed(ByRule(*match.write, "writable"));

@@ -71,27 +71,32 @@ Verdict InSystem(const Plan& plan, Act act, std::string_view top, std::string_vi
 
 // With a read list the root is the sandbox's own, and so are the directories
 // that lead to what is granted: listable, and empty but for the way.
-const Region* GrantedBelow(const FsPlan& plan, std::string_view path) {
+// Empty: there is nothing granted below.
+std::string_view GrantedBelow(const FsPlan& plan, std::string_view path) {
   const Region* around = RegionOf(plan.regions, path);
   if (around == nullptr || around->path != "/" || around->source != RegionSource::kPrivate) {
-    return nullptr;
+    return {};
   }
   for (const Region& region : plan.regions) {
     if (region.path != path && guard::IsInside(region.path, path) &&
         region.source != RegionSource::kMask) {
-      return &region;
+      return region.path;
     }
   }
-  return nullptr;
+  for (const auto& [link, target] : plan.links) {
+    if (link != path && guard::IsInside(link, path)) return link;
+  }
+  return {};
 }
 
-Verdict InTree(const FsPlan& plan, Act act, const std::string& path) {
-  Verdict verdict = Decide(plan, AccessOf(act), path);
+Verdict InTree(const FsPlan& plan, Act act, const std::string& path, const host::PathInfo& info) {
+  bool change = act == Act::kWrite && info.exists() && !info.directory();
+  Verdict verdict = Decide(plan, change ? Access::kChange : AccessOf(act), path);
   if (verdict.allowed || act != Act::kRead) return verdict;
-  if (const Region* region = GrantedBelow(plan, path)) {
+  if (std::string_view granted = GrantedBelow(plan, path); !granted.empty()) {
     return {.allowed = true,
             .rule = "fs.read",
-            .detail = "shows nothing but the way to " + region->path};
+            .detail = "shows nothing but the way to " + std::string(granted)};
   }
   return verdict;
 }
@@ -190,7 +195,7 @@ Explanation Explain(const Plan& plan, const FsPolicy& policy, const host::PathPr
     answer.verdict = InPrivate(plan.fs, *region, act, found.path, answer.exists);
     return answer;
   }
-  answer.verdict = InTree(plan.fs, act, found.path);
+  answer.verdict = InTree(plan.fs, act, found.path, found.info);
   answer.on_host = RegionOf(plan.fs.regions, found.path)->source == RegionSource::kHost;
   if (act == Act::kExecute) {
     answer.verdict = Executable(found.info, std::move(answer.verdict));

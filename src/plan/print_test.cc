@@ -60,8 +60,9 @@ files
   /sys            private  read-only
 
 names that may not come into being
-  /w           floor built in             .gitmodules .gitconfig .bashrc .bash_profile .bash_login and N more
-  /w/**/.env*  fs.deny_new policy.toml:6
+  /w                    floor built in             .gitmodules .gitconfig .bashrc .bash_profile .bash_login and N more
+  /w/**/.env*           fs.deny_new policy.toml:6
+  /w/.claude/settings*  floor built in
 
 environment
   passed   API_TOKEN HOME PATH
@@ -84,7 +85,7 @@ TEST(Describe, IsThisTextForThisPlan) {
   std::string text = Describe(plan);
   // The pattern has a line of its own, and five names are spelt out.
   std::string expected = kText;
-  expected.replace(expected.find("N more"), 1, std::to_string(plan.fs.names.size() - 6));
+  expected.replace(expected.find("N more"), 1, std::to_string(plan.fs.names.size() - 7));
   EXPECT_EQ(text.substr(0, expected.size()), expected);
   EXPECT_NE(text.find("\n  fs.read           full     mount namespace, landlock\n"),
             std::string::npos);

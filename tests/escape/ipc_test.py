@@ -297,18 +297,15 @@ FAMILIES = {"packet": (17, 3, 0), "alg": (38, 5, 0), "vsock": (40, 1, 0), "key":
             "xdp": (44, 3, 0), "bluetooth": (31, 3, 1), "can": (29, 3, 1), "tipc": (30, 1, 0),
             "rds": (21, 5, 0), "smc": (43, 1, 0), "raw": (2, 3, 1), "raw6": (10, 3, 58),
             "ping": (2, 2, 1), "ping6": (10, 2, 58), "sctp": (2, 1, 132), "mptcp": (2, 1, 262),
-            "udplite": (2, 2, 136), "netfilter": (16, 3, 12), "audit": (16, 3, 9),
+            "udplite": (2, 2, 136), "smc_by_protocol": (2, 1, 256), "l2tp": (2, 2, 115),
+            "dccp": (2, 6, 33), "igmp": (2, 3, 2), "netfilter": (16, 3, 12), "audit": (16, 3, 9),
             "uevent": (16, 3, 15), "sock_diag": (16, 3, 4), "generic": (16, 3, 16),
             "qipcrtr": (42, 2, 0), "appletalk": (5, 2, 0), "ax25": (3, 2, 0), "kcm": (41, 2, 0),
             "nfc": (39, 5, 0), "phonet": (35, 2, 0), "mctp": (45, 2, 0), "unspecified": (0, 1, 0)}
-HARMLESS = {"mptcp", "udplite"}
 
 
 def register_families():
     for name, numbers in FAMILIES.items():
-        if name in HARMLESS:
-            continue
-
         def act(t, numbers=numbers):
             socket.socket(*numbers).close()
         act.__name__ = "family_" + name

@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "host/fake_paths.h"
+#include "plan/plan.h"
+
+namespace cordon::plan {
+namespace {
+
+class MakePlanTest : public testing::Test {
+ protected:
+  MakePlanTest() {
+    paths_.Directory("/w").Directory("/tmp").Directory("/var/tmp");
+    policy_.fs.read = {{.path = "/"}};
+    policy_.fs.write = {{.path = "/w"}};
+  }
+  Result<Plan> Make() {
+    return MakePlan({.policy = policy_,
+                     .facts = facts_,
+                     .probe = paths_,
+                     .command = {argv_, directory_},
+                     .workspace = "/w"});
+  }
+  Reason Refusal() {
+    Result<Plan> plan = Make();
+    return plan ? Reason::kInternal : plan.error().reason;
+  }
+
+  host::FakePaths paths_;
+  Policy policy_;
+  host::Facts facts_{.landlock_abi = 7, .uid = 1000, .gid = 1000, .home = "/home/me"};
+  std::vector<std::string> argv_ = {"true"};
+  std::string directory_ = "/w";
+};
+
+TEST_F(MakePlanTest, SaysWhatIsEnforced) {
+  Result<Plan> plan = Make();
+  ASSERT_TRUE(plan);
+  for (const Enforcement& item : plan->enforcement) {
+    if (item.feature.starts_with("limits.")) continue;
+    EXPECT_EQ(item.level, Level::kFull) << item.feature;
+  }
+}
+
+TEST_F(MakePlanTest, WhatIsNotBuiltYetIsRefusedByName) {
+  const std::map<std::string, std::function<void(Policy&)>> keys = {
+      {"net.mode", [](Policy& p) { p.net.mode = NetMode::kProxy; }},
+      {"net.publish", [](Policy& p) { p.net.publish = {1}; }},
+      {"net.unix_sockets", [](Policy& p) { p.net.unix_sockets = {{.path = "/s"}}; }},
+      {"exec.excluded", [](Policy& p) { p.exec.excluded = {{"docker", {}}}; }},
+      {"exec.deny", [](Policy& p) { p.exec.deny = {{.path = "/x"}}; }},
+      {"workspace.provider", [](Policy& p) { p.workspace_provider = WorkspaceProvider::kOverlay; }},
+      {"leaks.scan", [](Policy& p) { p.leaks.scan = true; }},
+      {"audit.log", [](Policy& p) { p.audit.log = "/l"; }},
+  };
+  for (const auto& [key, set] : keys) {
+    Policy before = policy_;
+    set(policy_);
+    Result<Plan> plan = Make();
+    ASSERT_FALSE(plan) << key;
+    EXPECT_EQ(plan.error().reason, Reason::kUnsupported) << key;
+    EXPECT_THAT(plan.error().message, testing::HasSubstr(key));
+    policy_ = before;
+  }
+}
+
+TEST_F(MakePlanTest, RequirementsAreMetInFullOrRefused) {
+  policy_.require = {{"net", {}}, {"fs", {}}};
+  EXPECT_TRUE(Make());
+  policy_.net.mode = NetMode::kOpen;
+  EXPECT_EQ(Refusal(), Reason::kRequirementUnmet);
+  policy_.net.mode = NetMode::kNone;
+  policy_.limits.memory = 1 << 30;
+  policy_.require = {{"limits.memory", {}}};
+  EXPECT_EQ(Refusal(), Reason::kRequirementUnmet);
+  policy_.require = {{"nonsense", {}}};
+  EXPECT_EQ(Refusal(), Reason::kPolicyBadValue);
+}
+
+TEST_F(MakePlanTest, TrustForbidsOrRequires) {
+  policy_.trust = Trust::kForbid;
+  EXPECT_EQ(Refusal(), Reason::kPolicyTrustForbid);
+  policy_.trust = Trust::kRequire;
+  policy_.exec.nesting = true;
+  EXPECT_EQ(Refusal(), Reason::kRequirementUnmet);
+}
+
+TEST_F(MakePlanTest, NoLandlockIsRefusedUnlessThePolicySaysSo) {
+  facts_.landlock_abi = 0;
+  EXPECT_EQ(Refusal(), Reason::kRequirementUnmet);
+  policy_.on_unavailable = OnUnavailable::kWarn;
+  EXPECT_TRUE(Make());
+}
+
+TEST_F(MakePlanTest, CommandsThatCannotBe) {
+  argv_ = {};
+  EXPECT_EQ(Refusal(), Reason::kCommandInvalid);
+  argv_ = {""};
+  EXPECT_EQ(Refusal(), Reason::kCommandInvalid);
+  argv_ = {"a", std::string("b\0c", 3)};
+  EXPECT_EQ(Refusal(), Reason::kCommandInvalid);
+  argv_ = {"true"};
+  policy_.fs.read = {{.path = "/w"}};
+  directory_ = "/elsewhere";
+  EXPECT_EQ(Refusal(), Reason::kCommandInvalid);
+}
+
+}  // namespace
+}  // namespace cordon::plan
