@@ -133,14 +133,14 @@ def the_command_handles_a_signal_itself(f, profile):
 @SUITE.test("LIF-12")
 def closed_standard_streams(f, profile):
     for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
-        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > work/ran"]))
+        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > free/ran"]))
         done = subprocess.run(["sh", "-c", f"{words} {closed}"], cwd=f.ws, env=f.environment(),
                               timeout=20)
-        ran = os.path.exists(f.ws + "/work/ran")
+        ran = os.path.exists(f.ws + "/free/ran")
         assert (done.returncode == 0) == ran, (closed, done)
         assert done.returncode in (0, 125), (closed, done)
         if ran:
-            os.unlink(f.ws + "/work/ran")
+            os.unlink(f.ws + "/free/ran")
 
 
 @SUITE.test("LIF-12")
