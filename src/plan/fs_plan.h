@@ -83,7 +83,9 @@ struct FsPlan {
   bool operator==(const FsPlan&) const = default;
 };
 
-enum class Access { kRead, kWrite };
+// kChange is writing to a file that exists: for it, what may not come into being
+// does not matter.
+enum class Access { kRead, kWrite, kChange };
 
 struct Verdict {
   bool allowed = false;

@@ -106,8 +106,8 @@ def arguments_arrive_as_they_are(f, profile):
 
 @SUITE.test("ENV-03")
 def a_command_that_looks_like_an_option(f, profile):
-    f.write(f.ws + "/work/--help", "#!/bin/sh\necho ran \"$0\"\n", 0o755)
-    done = f.run(profile, ["./--help"], cwd=f.ws + "/work")
+    f.write(f.ws + "/desk/--help", "#!/bin/sh\necho ran \"$0\"\n", 0o755)
+    done = f.run(profile, ["./--help"], cwd=f.ws + "/desk")
     assert done.stdout == b"ran ./--help\n", done
 
 

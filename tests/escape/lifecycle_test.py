@@ -136,11 +136,11 @@ def closed_standard_streams(f, profile):
         words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > work/ran"]))
         done = subprocess.run(["sh", "-c", f"{words} {closed}"], cwd=f.ws, env=f.environment(),
                               timeout=20)
-        ran = os.path.exists(f.ws + "/work/ran")
+        ran = os.path.exists(f.ws + "/desk/ran")
         assert (done.returncode == 0) == ran, (closed, done)
         assert done.returncode in (0, 125), (closed, done)
         if ran:
-            os.unlink(f.ws + "/work/ran")
+            os.unlink(f.ws + "/desk/ran")
 
 
 @SUITE.test("LIF-12")

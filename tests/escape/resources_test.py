@@ -163,7 +163,7 @@ def size_of_a_file(f, profile):
             "fd=os.open('work/big',os.O_CREAT|os.O_WRONLY)\n"
             "try:\n  while True: os.write(fd,b'x'*65536)\nexcept OSError as e: print(e.errno)")
     done = f.python(profile, code, flags=["--policy", policy])
-    assert done.stdout == b"27\n" and os.path.getsize(f.ws + "/work/big") == 1 << 20, done
+    assert done.stdout == b"27\n" and os.path.getsize(f.ws + "/desk/big") == 1 << 20, done
 
 
 @SUITE.test("RES-10")
