@@ -9,6 +9,8 @@ import time
 import traceback
 
 BIN = os.path.abspath(os.environ.get("CORDON_BIN", "cordon"))
+# No directory of it may be out of reach inside: a lookup there fails with EACCES.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SKIP = 77
 CASES = []
 
@@ -20,6 +22,14 @@ class Skipped(Exception):
 def case(function):
     CASES.append(function)
     return function
+
+
+def broken(reason):
+    """A case that fails until the product is mended; when it passes, the mark must go."""
+    def mark(function):
+        function.broken = reason
+        return case(function)
+    return mark
 
 
 class Place:
@@ -36,7 +46,7 @@ class Place:
                    "[user]\nname = A U Thor\nemail = a@example.com\n[init]\ndefaultBranch = main\n")
         # In the private /var/tmp inside, these are there only when named.
         self.reads = ("--read", self.home, "--read", self.outside)
-        self.env = os.environ | {"HOME": self.home, "SHELL": "/bin/sh"}
+        self.env = os.environ | {"HOME": self.home, "SHELL": "/bin/sh", "PATH": PATH}
         for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
             self.env.pop(name, None)
 
@@ -121,31 +131,45 @@ def run_case(function, name):
         place.remove()
 
 
+def verdict(function, name):
+    """None, or what went wrong."""
+    try:
+        run_case(function, name)
+    except Skipped as reason:
+        return reason
+    except subprocess.TimeoutExpired as late:
+        return f"hung: {late}\n  {late.stdout}\n  {late.stderr}"
+    except Exception as problem:
+        where = "".join(traceback.format_tb(problem.__traceback__)[-2:])
+        return f"{type(problem).__name__}: {problem}\n{where}"
+    return None
+
+
 def main(name, wanted=None):
     """Runs all cases, or those whose names begin with one of `wanted`."""
     wanted = sys.argv[1:] if wanted is None else wanted
     if not os.access(BIN, os.X_OK):
         print("skipped: CORDON_BIN is not a program")
         return SKIP
-    passed, failed = 0, []
+    passed, known, failed = 0, [], []
     for function in CASES:
         if wanted and not function.__name__.startswith(tuple(wanted)):
             continue
-        began = time.monotonic()
-        try:
-            run_case(function, name)
+        began, reason = time.monotonic(), getattr(function, "broken", None)
+        problem = verdict(function, name)
+        if isinstance(problem, Skipped):
+            print(f"skipped {function.__name__}: {problem}")
+        elif reason and problem is not None:
+            known.append(function.__name__)
+            print(f"known to be broken: {function.__name__}: {reason}")
+        elif reason or problem is not None:
+            failed.append(function.__name__)
+            print(f"FAILED {function.__name__}: {problem or 'it works now: remove its mark'}")
+        else:
             passed += 1
-        except Skipped as reason:
-            print(f"skipped {function.__name__}: {reason}")
-        except subprocess.TimeoutExpired as late:
-            failed.append(function.__name__)
-            print(f"FAILED {function.__name__}: hung: {late}\n  {late.stdout}\n  {late.stderr}")
-        except Exception as problem:
-            failed.append(function.__name__)
-            where = "".join(traceback.format_tb(problem.__traceback__)[-2:])
-            print(f"FAILED {function.__name__}: {type(problem).__name__}: {problem}\n{where}")
         if "-v" in os.environ.get("CORDON_TEST_FLAGS", ""):
             print(f"{time.monotonic() - began:6.2f} s {function.__name__}")
         sys.stdout.flush()
-    print(f"{name}: {passed} cases passed, {len(failed)} failed {' '.join(failed)}")
+    print(f"{name}: {passed} cases passed, {len(known)} known to be broken, "
+          f"{len(failed)} failed {' '.join(failed)}")
     return 1 if failed else 0

@@ -224,6 +224,7 @@ def cmake_and_ninja(at):
 @case
 def cargo_build(at):
     need("cargo", "gcc")
+    at.env["PATH"] = os.environ["PATH"]
     at.write("Cargo.toml", '[package]\nname = "p"\nversion = "0.1.0"\nedition = "2021"\n')
     at.write("src/main.rs", 'fn main() { println!("from rust"); }\n')
     home = os.path.expanduser("~")  # rustup's toolchains are there
