@@ -64,6 +64,7 @@ def host_state(place, marker):
 
 def settled(place, marker, before, seconds=20):
     """The state after, when what is on its way out has had time to go."""
+    time.sleep(0.3)  # a launch that was under way
     until = time.monotonic() + seconds
     while True:
         after = host_state(place, marker)
