@@ -227,13 +227,12 @@ class Run {
     if (read(options_.signal_fd, &info, sizeof(info)) != ssize_t{sizeof(info)}) return;
     int number = static_cast<int>(info.ssi_signo);
     if (number == SIGWINCH && terminal_) terminal_->CopyWindowSize();
-    Signal(backend::kCommandGroup, number);
     // Whoever ends us means the command and all it started.
-    if (number == SIGTERM || number == SIGHUP) {
-      ended_by_ = number;
-      Signal(backend::kEveryone, number);
-      if (!kill_at_) kill_at_ = Clock::now() + kGrace;
-    }
+    bool ends = number == SIGTERM || number == SIGHUP;
+    Signal(ends ? backend::kEveryone : backend::kCommandGroup, number);
+    if (!ends) return;
+    ended_by_ = number;
+    if (!kill_at_) kill_at_ = Clock::now() + kGrace;
   }
 
   // The status pipe closes when init is gone, and with it everything inside.

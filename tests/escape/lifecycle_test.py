@@ -133,7 +133,7 @@ def the_command_handles_a_signal_itself(f, profile):
 @SUITE.test("LIF-12")
 def closed_standard_streams(f, profile):
     for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
-        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > work/ran"]))
+        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > desk/ran"]))
         done = subprocess.run(["sh", "-c", f"{words} {closed}"], cwd=f.ws, env=f.environment(),
                               timeout=20)
         ran = os.path.exists(f.ws + "/desk/ran")

@@ -689,7 +689,7 @@ def nothing_is_left_by_a_killed_supervisor(f, profile):
 @SUITE.test("LNK-05")
 def a_workspace_that_is_a_link(f, profile):
     os.symlink(f.ws, f.base + "/alias")
-    done = f.run(profile, ["sh", "-c", "echo x > work/made; echo x > .bashrc; "
+    done = f.run(profile, ["sh", "-c", "echo x > desk/made; echo x > .bashrc; "
                            "mv .git g; echo x > .git/config"], cwd=f.base + "/alias")
     assert os.path.exists(f.ws + "/desk/made"), done
     assert not os.path.lexists(f.ws + "/.bashrc") and os.path.isdir(f.ws + "/.git"), done

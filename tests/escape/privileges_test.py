@@ -276,7 +276,7 @@ def lower_limits(t):
 
 @SUITE.test("PRV-04")
 def files_belong_to_the_caller(f, profile):
-    done = f.run(profile, ["sh", "-c", "id -u; echo x > work/made"])
+    done = f.run(profile, ["sh", "-c", "id -u; echo x > desk/made"])
     assert done.returncode == 0, done
     assert os.stat(f.ws + "/desk/made").st_uid == os.getuid()
     assert done.stdout.strip() != b"0", "the command runs as uid 0"
@@ -285,7 +285,7 @@ def files_belong_to_the_caller(f, profile):
 @SUITE.test("PRV-06")
 def a_copy_of_a_denied_program_is_no_escape(f, profile):
     """Running from memory or through the loader changes nothing of what may be done."""
-    done = f.run(profile, ["sh", "-c", "cp /bin/cat work/c; ./desk/c " + f.home + "/.netrc; "
+    done = f.run(profile, ["sh", "-c", "cp /bin/cat desk/c; ./desk/c " + f.home + "/.netrc; "
                            "/lib64/ld-linux-x86-64.so.2 /bin/cat " + f.home + "/.netrc"])
     assert b"SECRET" not in done.stdout, done
 
