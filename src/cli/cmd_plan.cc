@@ -71,7 +71,12 @@ Action SetupPlan(CLI::App& app) {
       "Exit status: 0, or 125 where `cordon run` would refuse.");
   app.prefix_command();
   return [options, &app] {
-    options->argv = CommandWords(app);
+    Result<std::vector<std::string>> words = CommandWords(app);
+    if (!words) {
+      PrintError(words.error(), options->json ? OutputForm::kJson : OutputForm::kText);
+      return kExitRefused;
+    }
+    options->argv = std::move(*words);
     return Run(*options);
   };
 }

@@ -71,7 +71,9 @@ Action SetupRun(CLI::App& app) {
       "`workspace` holds: read the host but no credentials, write here and in a private /tmp.");
   app.prefix_command();
   return [options, &app] {
-    options->argv = CommandWords(app);
+    Result<std::vector<std::string>> words = CommandWords(app);
+    if (!words) return Report(*options, std::move(words).error());
+    options->argv = std::move(*words);
     return Report(*options, Run(*options));
   };
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -93,6 +94,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   cordon::sys::ReserveStandardStreams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error value
   mallopt(M_ARENA_MAX, 1);  // an arena per thread costs more than it saves here
   try {
     return cordon::cli::Main(argc, argv);

@@ -76,9 +76,15 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
   return request;
 }
 
-std::vector<std::string> CommandWords(const CLI::App& app) {
+Result<std::vector<std::string>> CommandWords(const CLI::App& app) {
   std::vector<std::string> words = app.remaining();
-  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  if (words.empty()) return words;
+  if (words[0] == "--") {
+    words.erase(words.begin());
+  } else if (words[0].starts_with('-')) {
+    return base::InvalidArgument(Reason::kUsage, "unknown flag " + base::Printable(words[0]),
+                                 "a command that begins with a dash goes after `--`");
+  }
   return words;
 }
 

@@ -24,6 +24,6 @@ void AddRunFlags(CLI::App& app, RunFlags& flags);
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
 
 // The words after the options, without a leading "--".
-std::vector<std::string> CommandWords(const CLI::App& app);
+Result<std::vector<std::string>> CommandWords(const CLI::App& app);
 
 }  // namespace cordon::cli

@@ -58,14 +58,17 @@ PathInfo RealPaths::InspectNow(const std::string& path) {
     return {.type = missing ? FileType::kMissing : FileType::kUnreachable};
   }
   struct stat status;
-  if (fstat(fd.get(), &status) != 0) return {.type = FileType::kUnreachable};
+  std::string canonical = PathOf(fd.get());
+  if (fstat(fd.get(), &status) != 0 || !canonical.starts_with('/')) {
+    return {.type = FileType::kUnreachable};
+  }
   // Who owns a file can make it readable; anyone else is as the mode says.
   bool closed =
       status.st_uid != geteuid() && (status.st_mode & S_IROTH) == 0 &&
       faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 &&
       (!S_ISDIR(status.st_mode) || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0);
   return {.type = TypeOf(status.st_mode),
-          .canonical = PathOf(fd.get()),
+          .canonical = std::move(canonical),
           .device = (static_cast<uint64_t>(major(status.st_dev)) << 32) | minor(status.st_dev),
           .inode = status.st_ino,
           .owner = status.st_uid,

@@ -38,19 +38,23 @@ Status WriteTo(const std::string& path, const std::string& text) {
 // A user namespace that stands for "`owner` on disk is `target` in the mount".
 // It needs a process to come into being, not to stay.
 Result<sys::UniqueFd> MappingNamespace(uid_t owner, gid_t group, const Unprivileged& target) {
-  int ready[2];
+  int ready[2], release[2];
   if (pipe2(ready, O_CLOEXEC) != 0) return SystemError("pipe2", errno);
-  sys::UniqueFd read_end(ready[0]), write_end(ready[1]);
+  sys::UniqueFd ready_read(ready[0]), ready_write(ready[1]);
+  if (pipe2(release, O_CLOEXEC) != 0) return SystemError("pipe2", errno);
+  sys::UniqueFd release_read(release[0]), release_write(release[1]);
   pid_t pid = fork();
   if (pid < 0) return SystemError("fork", errno);
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(release[1]);
     char byte = unshare(CLONE_NEWUSER) == 0 ? 1 : 0;
-    if (write(ready[1], &byte, 1) == 1) pause();
+    // Until the parent lets go, or is gone.
+    if (write(ready[1], &byte, 1) == 1) static_cast<void>(!read(release[0], &byte, 1));
     _exit(0);
   }
+  ready_write.reset();
   char byte = 0;
-  bool made = read(read_end.get(), &byte, 1) == 1 && byte == 1;
+  bool made = read(ready_read.get(), &byte, 1) == 1 && byte == 1;
   std::string proc = "/proc/" + std::to_string(pid);
   sys::UniqueFd fd;
   Status mapped = SystemError("unshare(CLONE_NEWUSER)", EPERM);

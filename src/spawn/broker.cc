@@ -55,7 +55,9 @@ void Reply(int listener, uint64_t id, int error) {
   seccomp_notif_resp response{};
   response.id = id;
   response.error = -error;
-  ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);  // ENOENT: the caller is gone
+  // ENOENT: the caller is gone.
+  while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
+  }
 }
 
 void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {

@@ -180,7 +180,8 @@ long LoopbackUp() noexcept {
 long DropCapabilities() noexcept {
   for (long capability = 0; capability < 64; ++capability) {
     long result = Syscall(__NR_prctl, PR_CAPBSET_DROP, capability);
-    if (result == -EINVAL) break;  // past the last one that this kernel has
+    // Past the last one that this kernel has; these all have up to 40 (Linux 5.9).
+    if (result == -EINVAL && capability > 40) break;
     if (result < 0) return result;
   }
   long result = Syscall(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

@@ -105,6 +105,14 @@ int RunCommand(void* argument) {
   if (Contains(start.options, kInitOptionControllingTerminal)) {
     Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
   }
+  // What the caller ignored is not the command's: it starts afresh.
+  struct {
+    long handler, flags, restorer;
+    uint64_t mask;
+  } standard{};
+  for (long number = 1; number <= kSignals; ++number) {
+    Syscall(__NR_rt_sigaction, number, Arg(&standard), 0, kSigsetBytes);
+  }
   uint64_t none = 0;
   Syscall(__NR_rt_sigprocmask, SIG_SETMASK, Arg(&none), 0, kSigsetBytes);
   if (Contains(start.program, '/')) {

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -213,7 +215,11 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   if (complete) return launched;
   // The child ended before it got that far: its report says where.
   Report report{};
-  ssize_t got = read(launched.status.get(), &report, sizeof(report));
+  pollfd told{launched.status.get(), POLLIN, 0};
+  ssize_t got = poll(&told, 1, 1000) > 0
+                    ? read(launched.status.get(), &report, sizeof(report))
+                    : 0;
+  syscall(SYS_pidfd_send_signal, launched.pidfd.get(), SIGKILL, nullptr, 0);
   waitpid(launched.pid, nullptr, 0);
   if (got == ssize_t{sizeof(report)} && report.kind == ReportKind::kSetupFailed) {
     return SetupError(spec, report);

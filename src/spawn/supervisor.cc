@@ -77,9 +77,10 @@ class Run {
     if (launched_.private_tree.valid()) {
       keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
                       std::move(launched_.private_tree));
-      // A run that is over already needs no keeping.
+      // A run that is over already needs no keeping. What ends lets go of its
+      // mounts a little before it is seen to have ended.
       pollfd ended{launched_.pidfd.get(), POLLIN, 0};
-      if (!keeper_->working() && poll(&ended, 1, 0) == 0) {
+      if (!keeper_->working() && poll(&ended, 1, static_cast<int>(kGrace.count())) == 0) {
         Kill();
         Reap();
         return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);
@@ -227,13 +228,12 @@ class Run {
     if (read(options_.signal_fd, &info, sizeof(info)) != ssize_t{sizeof(info)}) return;
     int number = static_cast<int>(info.ssi_signo);
     if (number == SIGWINCH && terminal_) terminal_->CopyWindowSize();
-    Signal(backend::kCommandGroup, number);
     // Whoever ends us means the command and all it started.
-    if (number == SIGTERM || number == SIGHUP) {
-      ended_by_ = number;
-      Signal(backend::kEveryone, number);
-      if (!kill_at_) kill_at_ = Clock::now() + kGrace;
-    }
+    bool ends = number == SIGTERM || number == SIGHUP;
+    Signal(ends ? backend::kEveryone : backend::kCommandGroup, number);
+    if (!ends) return;
+    ended_by_ = number;
+    if (!kill_at_) kill_at_ = Clock::now() + kGrace;
   }
 
   // The status pipe closes when init is gone, and with it everything inside.

@@ -88,7 +88,7 @@ def no_program_of_the_workspaces_is_run_on_the_host(f, profile):
 @SUITE.test("ENV-02")
 def relative_entries_of_path_are_not_searched(f, profile):
     f.write(f.ws + "/planted", "#!/bin/sh\necho PLANTED\n", 0o755)
-    for path in (".:/usr/bin", ":/usr/bin", "/usr/bin:", "free/..:/usr/bin"):
+    for path in (".:/usr/bin", ":/usr/bin", "/usr/bin:", "desk/..:/usr/bin"):
         done = f.run(profile, ["planted"], env={"PATH": path})
         assert done.returncode == 127 and b"PLANTED" not in done.stdout, (path, done)
 
@@ -106,8 +106,8 @@ def arguments_arrive_as_they_are(f, profile):
 
 @SUITE.test("ENV-03")
 def a_command_that_looks_like_an_option(f, profile):
-    f.write(f.ws + "/free/--help", "#!/bin/sh\necho ran \"$0\"\n", 0o755)
-    done = f.run(profile, ["./--help"], cwd=f.ws + "/free")
+    f.write(f.ws + "/desk/--help", "#!/bin/sh\necho ran \"$0\"\n", 0o755)
+    done = f.run(profile, ["./--help"], cwd=f.ws + "/desk")
     assert done.stdout == b"ran ./--help\n", done
 
 

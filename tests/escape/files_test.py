@@ -118,7 +118,7 @@ def unnamed_file_then_linkat_of_empty_path(t):
 
 @SUITE.attack("FSW-01")
 def copy_file_range_into_it(t):
-    source = os.open(t.ws + "/free/code/fixture.py" if t.inside else t.ws + "/.git/config",
+    source = os.open(t.ws + "/desk/code/fixture.py" if t.inside else t.ws + "/.git/config",
                      os.O_RDONLY)
     fd = os.open(t.dir + "/file", os.O_WRONLY)
     os.copy_file_range(source, fd, 8)
@@ -298,13 +298,13 @@ def rename_over(t):
 
 @SUITE.attack("FSW-05", twin=None)
 def rename_out(t):
-    os.rename(t.dir + "/file", t.ws + "/free/taken-" + t.place)
+    os.rename(t.dir + "/file", t.ws + "/desk/taken-" + t.place)
 
 
 @SUITE.attack("FSW-05", twin=None)
 def rename_in(t):
-    spill(t.ws + "/free/mine-" + t.place, flags=os.O_WRONLY | os.O_CREAT)
-    os.rename(t.ws + "/free/mine-" + t.place, t.dir + "/new")
+    spill(t.ws + "/desk/mine-" + t.place, flags=os.O_WRONLY | os.O_CREAT)
+    os.rename(t.ws + "/desk/mine-" + t.place, t.dir + "/new")
 
 
 @SUITE.attack("FSW-05")
@@ -449,7 +449,7 @@ def list_denied_directories(t):
 @SUITE.here("FSR-03")
 def read_the_denied_file_of_the_workspace(t):
     got = []
-    for spelling in (t.ws + "/.env", t.ws + "/./.env", t.ws + "/free/../.env", ".env",
+    for spelling in (t.ws + "/.env", t.ws + "/./.env", t.ws + "/desk/../.env", ".env",
                      "/proc/self/cwd/.env", "/proc/self/root" + t.ws + "/.env"):
         os.chdir(t.ws)
         try:

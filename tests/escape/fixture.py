@@ -193,7 +193,7 @@ class Fixture:
             self.write(f"{self.home}/{name}", "# mine\n")
         self.repository(self.ws)
         self.write(self.ws + "/.env", SECRET + "\n", 0o600)
-        os.mkdir(self.ws + "/free")
+        os.mkdir(self.ws + "/desk")
 
     def repository(self, top):
         """A repository by its files, so that git need not be there."""
@@ -219,7 +219,7 @@ class Fixture:
         """A directory for one attack to work on."""
         if place == "top":
             return self.ws  # the workspace itself, of which nothing may change
-        folder = {"ws": self.ws + "/free"}.get(place) or getattr(self, place)
+        folder = {"ws": self.ws + "/desk"}.get(place) or getattr(self, place)
         folder = f"{folder}/{place}-{name}"
         self.write(folder + "/file", CONTENT)
         self.write(folder + "/second", CONTENT)
@@ -266,11 +266,11 @@ class Fixture:
     # Evidence.
 
     def state(self):
-        """Everything but the attacks' own places: ws/free, control and tmp."""
+        """Everything but the attacks' own places: ws/desk, control and tmp."""
         seen = {}
         for folder, folders, files in os.walk(self.base):
             folders[:] = [f for f in folders if f"{folder}/{f}" not in
-                          (self.control, self.ws + "/free", self.tmp)]
+                          (self.control, self.ws + "/desk", self.tmp)]
             for name in folders + files:
                 describe(f"{folder}/{name}", seen, len(self.base) + 1)
         return seen
@@ -435,7 +435,7 @@ class Suite:
             listed += [(name, "benign", fixture.target("ws", name)) for name in self.benign]
             if not listed:
                 return
-            folder = fixture.ws + "/free/code"
+            folder = fixture.ws + "/desk/code"
             os.mkdir(folder)
             for source in (self.file, os.path.abspath(__file__)):
                 shutil.copy(source, folder)

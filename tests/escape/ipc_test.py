@@ -165,11 +165,11 @@ def connect_through_a_hard_link(t):
 
 @SUITE.here("IPC-01")
 def connect_after_rename(t):
-    os.rename(t.addresses["in_workspace"], t.ws + "/free/moved")
+    os.rename(t.addresses["in_workspace"], t.ws + "/desk/moved")
     try:
-        socket.socket(UNIX).connect(t.ws + "/free/moved")
+        socket.socket(UNIX).connect(t.ws + "/desk/moved")
     finally:
-        os.rename(t.ws + "/free/moved", t.addresses["in_workspace"])
+        os.rename(t.ws + "/desk/moved", t.addresses["in_workspace"])
 
 
 @SUITE.here("IPC-01")
@@ -181,7 +181,7 @@ def connect_by_proc_descriptor(t):
 @SUITE.here("IPC-01")
 def connect_by_working_directory(t):
     os.chdir(t.ws)
-    socket.socket(UNIX).connect("./free/../host.sock")
+    socket.socket(UNIX).connect("./desk/../host.sock")
 
 
 @SUITE.here("IPC-01 PRC-17", control="a race needs two sockets of the attacker's")

@@ -133,14 +133,14 @@ def the_command_handles_a_signal_itself(f, profile):
 @SUITE.test("LIF-12")
 def closed_standard_streams(f, profile):
     for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
-        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > free/ran"]))
+        words = " ".join(f"'{w}'" for w in f.command(profile, ["sh", "-c", "echo x > desk/ran"]))
         done = subprocess.run(["sh", "-c", f"{words} {closed}"], cwd=f.ws, env=f.environment(),
                               timeout=20)
-        ran = os.path.exists(f.ws + "/free/ran")
+        ran = os.path.exists(f.ws + "/desk/ran")
         assert (done.returncode == 0) == ran, (closed, done)
         assert done.returncode in (0, 125), (closed, done)
         if ran:
-            os.unlink(f.ws + "/free/ran")
+            os.unlink(f.ws + "/desk/ran")
 
 
 @SUITE.test("LIF-12")

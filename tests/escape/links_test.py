@@ -18,10 +18,10 @@ BOTH = ("top", "ws")
 
 
 def repositories_unchanged(f):
-    """The nested repositories lie in ws/free, which the suite does not compare."""
+    """The nested repositories lie in ws/desk, which the suite does not compare."""
     problems = []
-    for name in os.listdir(f.ws + "/free"):
-        git = f"{f.ws}/free/{name}/.git"
+    for name in os.listdir(f.ws + "/desk"):
+        git = f"{f.ws}/desk/{name}/.git"
         if not name.startswith("ws-") or name.endswith("-twin"):
             continue
         try:
@@ -48,7 +48,7 @@ SUITE = Suite("links", evidence=repositories_unchanged, prepare=with_a_repositor
 
 def below(t, name):
     """A place of the attack's own, beside the repository."""
-    folder = t.dir if t.place != "top" else t.ws + "/free"
+    folder = t.dir if t.place != "top" else t.ws + "/desk"
     return f"{folder}/{name}-{os.getpid()}"
 
 
@@ -191,7 +191,7 @@ def make_missing_a_directory_with_slashes(t):
 
 @SUITE.attack("FSW-08", places=("top",), twin=None)
 def make_missing_a_symlink(t):
-    return each_missing(t, lambda p: os.symlink(t.dir + "/free", p))
+    return each_missing(t, lambda p: os.symlink(t.dir + "/desk", p))
 
 
 @SUITE.attack("FSW-08", places=("top",), twin=None)
@@ -408,7 +408,7 @@ def rename_what_holds_that(t):
     if not t.inside:
         os.rename(t.dir, t.dir + "-moved")
     else:
-        os.rename(t.ws + "/free", t.ws + "/work2")
+        os.rename(t.ws + "/desk", t.ws + "/work2")
 
 
 @SUITE.attack("FSW-09", places=BOTH, twin=None)
@@ -456,14 +456,14 @@ def write_through_an_absolute_link(t):
 
 
 def link_in_workspace(t, target):
-    made = f"{t.ws}/free/link-{t.place}-{os.getpid()}"
+    made = f"{t.ws}/desk/link-{t.place}-{os.getpid()}"
     os.symlink(target, made)
     return made
 
 
 @SUITE.attack("LNK-01")
 def write_through_a_relative_link(t):
-    spill(link_in_workspace(t, os.path.relpath(t.dir, t.ws + "/free") + "/file"))
+    spill(link_in_workspace(t, os.path.relpath(t.dir, t.ws + "/desk") + "/file"))
 
 
 @SUITE.attack("LNK-01")
@@ -480,7 +480,7 @@ def create_through_a_dangling_link(t):
 def create_through_a_chain_of_links(t):
     link = t.dir
     for number in range(20):
-        made = f"{t.ws}/free/chain{number}-{t.place}-{os.getpid()}"
+        made = f"{t.ws}/desk/chain{number}-{t.place}-{os.getpid()}"
         os.symlink(link, made)
         link = made
     spill(link + "/new", flags=os.O_WRONLY | os.O_CREAT)
@@ -499,8 +499,8 @@ def make_directory_through_a_link(t):
 
 @SUITE.attack("LNK-01")
 def rename_into_a_link(t):
-    spill(f"{t.ws}/free/file-{t.place}-{os.getpid()}", flags=os.O_WRONLY | os.O_CREAT)
-    os.rename(f"{t.ws}/free/file-{t.place}-{os.getpid()}", link_in_workspace(t, t.dir) + "/new")
+    spill(f"{t.ws}/desk/file-{t.place}-{os.getpid()}", flags=os.O_WRONLY | os.O_CREAT)
+    os.rename(f"{t.ws}/desk/file-{t.place}-{os.getpid()}", link_in_workspace(t, t.dir) + "/new")
 
 
 @SUITE.attack("LNK-01", places=("top",), twin=None)
@@ -627,14 +627,14 @@ def race_the_descriptor_of_a_bind(t):
 
 @SUITE.attack("LNK-02")
 def hard_link_then_write(t):
-    os.link(t.dir + "/file", f"{t.ws}/free/hard-{t.place}-{os.getpid()}")
-    spill(f"{t.ws}/free/hard-{t.place}-{os.getpid()}")
+    os.link(t.dir + "/file", f"{t.ws}/desk/hard-{t.place}-{os.getpid()}")
+    spill(f"{t.ws}/desk/hard-{t.place}-{os.getpid()}")
 
 
 @SUITE.attack("LNK-02")
 def hard_link_by_descriptor(t):
     fd = os.open(t.dir + "/file", os.O_RDONLY)
-    made = f"{t.ws}/free/hard2-{t.place}-{os.getpid()}"
+    made = f"{t.ws}/desk/hard2-{t.place}-{os.getpid()}"
     link_open_file(fd, made)
     spill(made)
 
@@ -642,7 +642,7 @@ def hard_link_by_descriptor(t):
 @SUITE.attack("LNK-02", twin=None, control="root")
 def hard_link_by_empty_path(t):
     fd = os.open(t.dir + "/file", os.O_PATH)
-    made = f"{t.ws}/free/hard3-{t.place}-{os.getpid()}"
+    made = f"{t.ws}/desk/hard3-{t.place}-{os.getpid()}"
     call("linkat", fd, path(""), AT_FDCWD, path(made), 0x1000)
     spill(made)
 
@@ -739,9 +739,9 @@ def nothing_is_left_by_a_killed_supervisor(f, profile):
 @SUITE.test("LNK-05")
 def a_workspace_that_is_a_link(f, profile):
     os.symlink(f.ws, f.base + "/alias")
-    done = f.run(profile, ["sh", "-c", "echo x > free/made; echo x > .bashrc; "
+    done = f.run(profile, ["sh", "-c", "echo x > desk/made; echo x > .bashrc; "
                            "mv .git g; echo x > .git/config"], cwd=f.base + "/alias")
-    assert os.path.exists(f.ws + "/free/made"), done
+    assert os.path.exists(f.ws + "/desk/made"), done
     assert not os.path.lexists(f.ws + "/.bashrc") and os.path.isdir(f.ws + "/.git"), done
 
 

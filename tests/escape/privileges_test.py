@@ -276,16 +276,16 @@ def lower_limits(t):
 
 @SUITE.test("PRV-04")
 def files_belong_to_the_caller(f, profile):
-    done = f.run(profile, ["sh", "-c", "id -u; echo x > free/made"])
+    done = f.run(profile, ["sh", "-c", "id -u; echo x > desk/made"])
     assert done.returncode == 0, done
-    assert os.stat(f.ws + "/free/made").st_uid == os.getuid()
+    assert os.stat(f.ws + "/desk/made").st_uid == os.getuid()
     assert done.stdout.strip() != b"0", "the command runs as uid 0"
 
 
 @SUITE.test("PRV-06")
 def a_copy_of_a_denied_program_is_no_escape(f, profile):
     """Running from memory or through the loader changes nothing of what may be done."""
-    done = f.run(profile, ["sh", "-c", "cp /bin/cat free/c; ./free/c " + f.home + "/.netrc; "
+    done = f.run(profile, ["sh", "-c", "cp /bin/cat desk/c; ./desk/c " + f.home + "/.netrc; "
                            "/lib64/ld-linux-x86-64.so.2 /bin/cat " + f.home + "/.netrc"])
     assert b"SECRET" not in done.stdout, done
 

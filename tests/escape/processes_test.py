@@ -58,8 +58,8 @@ def context(f):
                      env={"VICTIM_SECRET": SECRET, "PATH": "/usr/bin"})
     victim.stdout.readline()
     if X86:
-        f.write(f.ws + "/free/native", NATIVE_PROGRAM, 0o755)
-    return {"victim": victim.pid, "harness": os.getpid(), "native": f.ws + "/free/native",
+        f.write(f.ws + "/desk/native", NATIVE_PROGRAM, 0o755)
+    return {"victim": victim.pid, "harness": os.getpid(), "native": f.ws + "/desk/native",
             "host_pid_namespace": os.stat("/proc/self/ns/pid").st_ino}
 
 

@@ -32,7 +32,8 @@ void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
     steps.push_back({.op = Op::kLimit, .value = resource, .value2 = value});
   };
   add(RLIMIT_CORE, 0);
-  if (limits.cpu_ms) add(RLIMIT_CPU, (*limits.cpu_ms + 999) / 1000);
+  // The sum over the tree is watched; this is for a watch that is kept from it.
+  if (limits.cpu_ms) add(RLIMIT_CPU, (*limits.cpu_ms + 999) / 1000 + 1);
   // Counted within the sandbox's own user namespace, so that the user's other
   // processes do not matter. Init is one of them.
   if (limits.processes) add(RLIMIT_NPROC, *limits.processes + 1);
