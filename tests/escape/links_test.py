@@ -46,6 +46,14 @@ def with_a_repository(fixture, folder):
 SUITE = Suite("links", evidence=repositories_unchanged, prepare=with_a_repository)
 
 
+def tries(t, count, won):
+    """Rounds of a race: so many inside; outside until it is won, for it must be."""
+    for number in range(count if t.inside else 100 * count):
+        yield number
+        if not t.inside and won():
+            return
+
+
 def below(t, name):
     """A place of the attack's own, beside the repository."""
     folder = t.dir if t.place != "top" else t.ws + "/desk"
@@ -527,7 +535,8 @@ def race_a_link_against_creation(t):
         while True:
             call("renameat2", AT_FDCWD, path(link), AT_FDCWD, path(other), EXCHANGE)
     try:
-        for number in range(300):
+        hooks = t.dir + "/.git/hooks"
+        for number in tries(t, 300, lambda: len(os.listdir(hooks)) > 1):
             try:
                 os.close(os.open(f"{link}/raced-{number}", os.O_CREAT | os.O_WRONLY | os.O_EXCL))
             except OSError:
@@ -558,7 +567,7 @@ def race_the_path_in_memory(t):
     thread.start()
     number = 257 if os.uname().machine == "x86_64" else 56
     libc = ctypes.CDLL(None)
-    for _ in range(400):
+    for _ in tries(t, 400, lambda: os.path.lexists(bad)):
         fd = libc.syscall(number, AT_FDCWD, buffer, os.O_CREAT | os.O_WRONLY, 0o644)
         if fd >= 0:
             os.close(fd)
@@ -588,7 +597,7 @@ def race_a_bind(t, name, flip):
             flip(own)
     thread = threading.Thread(target=loop)
     thread.start()
-    for _ in range(300):
+    for _ in tries(t, 300, lambda: os.path.lexists(t.dir + "/.claude/settings.json")):
         sock = socket.socket(socket.AF_UNIX)
         try:
             sock.bind(name)
