@@ -78,8 +78,9 @@ class Run {
       keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
                       std::move(launched_.private_tree));
       // A run that is over already needs no keeping.
+      constexpr int kMillisecondsToEnd = 500;
       pollfd ended{launched_.pidfd.get(), POLLIN, 0};
-      if (!keeper_->working() && poll(&ended, 1, 0) == 0) {
+      if (!keeper_->working() && poll(&ended, 1, kMillisecondsToEnd) == 0) {
         Kill();
         Reap();
         return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);
