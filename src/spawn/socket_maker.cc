@@ -113,8 +113,8 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   snprintf(link, sizeof(link), "/proc/%d/cwd", caller.tid());
   sys::UniqueFd directory(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid() || !caller.Waiting()) return Fail(EACCES);
-  int error = BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()), socket,
-                         address);
+  int error =
+      BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()), socket, address);
   // /proc/self is not the caller's there; such a name is bound from its directory.
   if (error == ENOENT) error = BindFrom(place->parent.get(), place->name, socket);
   if (error != 0) return Fail(error);

@@ -48,9 +48,10 @@ bool Has(const std::vector<Step>& steps, Op op) {
 TEST(CompileNamespaces, TheOrderOfTheSteps) {
   Result<ChildSpec> spec = CompileNamespaces(SomePlan());
   ASSERT_TRUE(spec);
-  const Op order[] = {Op::kWriteFile, Op::kJoinSession,          Op::kOpenTree, Op::kSealRoot,
-                      Op::kAttach,    Op::kForbidUserNamespaces, Op::kChdir,    Op::kDropCapabilities,
-                      Op::kLandlock,  Op::kSeccomp,              Op::kExecInit};
+  const Op order[] = {Op::kWriteFile, Op::kJoinSession,      Op::kOpenTree,
+                      Op::kSealRoot,  Op::kAttach,           Op::kForbidUserNamespaces,
+                      Op::kChdir,     Op::kDropCapabilities, Op::kLandlock,
+                      Op::kSeccomp,   Op::kExecInit};
   size_t before = 0;
   for (Op op : order) {
     size_t at = IndexOf(spec->steps, op);
@@ -96,9 +97,8 @@ TEST(CompileNamespaces, Limits) {
   // Reserved memory is no use of it: the limit of one process is wider.
   EXPECT_GE(limits[RLIMIT_DATA], *plan.limits.memory);
   limits.erase(RLIMIT_DATA);
-  std::map<uint64_t, uint64_t> expected = {{RLIMIT_CORE, 0},  {RLIMIT_CPU, 2},
-                                           {RLIMIT_NPROC, 6}, {RLIMIT_NOFILE, 64},
-                                           {RLIMIT_FSIZE, 9}};
+  std::map<uint64_t, uint64_t> expected = {
+      {RLIMIT_CORE, 0}, {RLIMIT_CPU, 2}, {RLIMIT_NPROC, 6}, {RLIMIT_NOFILE, 64}, {RLIMIT_FSIZE, 9}};
   EXPECT_EQ(limits, expected);
 }
 
