@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "guard/path.h"
 #include "plan/rules.h"
 #include "spawn/inside.h"
+#include "sys/uapi.h"
 
 namespace cordon::spawn {
 namespace {
@@ -95,13 +97,30 @@ int BindFrom(int parent, const std::string& name, int socket) {
   return chdir("/") == 0 ? error : errno;
 }
 
-// The name is bound as the caller wrote it, so that getsockname tells it back;
-// that is resolved once more, inside. Should it have led elsewhere by then, the
-// socket is taken away again.
+// Whether the directory of `path` leads to `parent` without a link of /proc. Names
+// change only through this thread, so a way without such links stays as it is;
+// what descriptors and working directories are changes without it.
+bool LeadsTo(int from, const std::string& path, uint64_t resolve, int parent) {
+  size_t slash = path.rfind('/');
+  std::string directory = slash == std::string::npos ? "."
+                          : slash == 0               ? "/"
+                                                     : path.substr(0, slash);
+  uapi::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, resolve | uapi::kResolveNoMagiclinks};
+  sys::UniqueFd found(
+      static_cast<int>(syscall(SYS_openat2, from, directory.c_str(), &how, sizeof(how))));
+  struct stat one, other;
+  return found.valid() && fstat(found.get(), &one) == 0 && fstat(parent, &other) == 0 &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// The name is bound as the caller wrote it, so that getsockname tells it back.
+// That resolves it once more, inside; where it could lead elsewhere by then, it is
+// bound from the directory that was judged.
 Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::string& path,
                                    const std::string& address) {
   Answer<Place> place = caller.Locate(AT_FDCWD, path);
   if (!place) return Fail(place.error() == EEXIST ? EADDRINUSE : place.error());
+  if (place->trailing_slash) return Fail(ENOENT);
   struct stat status;
   if (fstatat(place->parent.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     return Fail(EADDRINUSE);
@@ -113,22 +132,19 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   snprintf(link, sizeof(link), "/proc/%d/cwd", caller.tid());
   sys::UniqueFd directory(open(link, O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid() || !caller.Waiting()) return Fail(EACCES);
-  int error =
-      BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()), socket, address);
-  // /proc/self is not the caller's there; such a name is bound from its directory.
-  if (error == ENOENT) error = BindFrom(place->parent.get(), place->name, socket);
+  bool absolute = path.starts_with('/');
+  bool steady =
+      LeadsTo(absolute ? caller.root() : directory.get(), path,
+              absolute ? uapi::kResolveInRoot : uapi::kResolveBeneath, place->parent.get());
+  int error = steady ? BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()),
+                                  socket, address)
+                     : BindFrom(place->parent.get(), place->name, socket);
   if (error != 0) return Fail(error);
   sys::UniqueFd made(
       openat(place->parent.get(), place->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   Answer<SocketKey> key = KeyOf(made.get());
-  if (made.valid() && key) {
-    made_.insert(*key);
-    return {};
-  }
-  if (Answer<Place> elsewhere = caller.Locate(AT_FDCWD, path)) {
-    unlinkat(elsewhere->parent.get(), elsewhere->name.c_str(), 0);
-  }
-  return Fail(EACCES);
+  if (made.valid() && key) made_.insert(*key);
+  return {};
 }
 
 Answer<void> SocketMaker::Bind(const Caller& caller) {

@@ -77,10 +77,10 @@ class Run {
     if (launched_.private_tree.valid()) {
       keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
                       std::move(launched_.private_tree));
-      // A run that is over already needs no keeping.
-      constexpr int kMillisecondsToEnd = 500;
+      // A run that is over already needs no keeping. What ends lets go of its
+      // mounts a little before it is seen to have ended.
       pollfd ended{launched_.pidfd.get(), POLLIN, 0};
-      if (!keeper_->working() && poll(&ended, 1, kMillisecondsToEnd) == 0) {
+      if (!keeper_->working() && poll(&ended, 1, static_cast<int>(kGrace.count())) == 0) {
         Kill();
         Reap();
         return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);

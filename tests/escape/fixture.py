@@ -266,7 +266,7 @@ class Fixture:
     # Evidence.
 
     def state(self):
-        """Everything but the attacks' own places: ws/work, control and tmp."""
+        """Everything but the attacks' own places: ws/desk, control and tmp."""
         seen = {}
         for folder, folders, files in os.walk(self.base):
             folders[:] = [f for f in folders if f"{folder}/{f}" not in

@@ -18,7 +18,7 @@ BOTH = ("top", "ws")
 
 
 def repositories_unchanged(f):
-    """The nested repositories lie in ws/work, which the suite does not compare."""
+    """The nested repositories lie in ws/desk, which the suite does not compare."""
     problems = []
     for name in os.listdir(f.ws + "/desk"):
         git = f"{f.ws}/desk/{name}/.git"
@@ -571,6 +571,56 @@ def race_the_path_in_memory(t):
     if not os.path.lexists(bad):
         raise Refused("never")
     os.unlink(bad)
+
+
+def race_a_bind(t, name, flip):
+    """bind() of `name` while `flip` changes where that leads; a socket at a protected name."""
+    import threading
+    os.mkdir(t.dir + "/.claude")
+    own = below(t, "own")
+    os.mkdir(own)
+    flip(own)
+    stop = False
+
+    def loop():
+        while not stop:
+            flip(t.dir + "/.claude")
+            flip(own)
+    thread = threading.Thread(target=loop)
+    thread.start()
+    for _ in range(300):
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.bind(name)
+        except OSError:
+            pass
+        sock.close()
+        try:
+            os.unlink(own + "/settings.json")
+        except OSError:
+            pass
+    stop = True
+    thread.join()
+    os.chdir("/")
+    got = os.path.lexists(t.dir + "/.claude/settings.json")
+    shutil.rmtree(t.dir + "/.claude")
+    if not got:
+        raise Refused("never")
+
+
+@SUITE.attack("FSW-08 PRC-17", places=("top",), twin=None)
+def race_the_directory_of_a_bind(t):
+    race_a_bind(t, "settings.json", os.chdir)  # of all threads
+
+
+@SUITE.attack("FSW-08 PRC-17", places=("top",), twin=None,
+              control="outside it is one step, and wins too seldom")
+def race_the_descriptor_of_a_bind(t):
+    def flip(folder):
+        fd = os.open(folder, os.O_PATH)
+        os.dup2(fd, 77)
+        os.close(fd)
+    race_a_bind(t, f"/proc/{os.getpid()}/fd/77/settings.json", flip)
 
 
 # Hard links.
