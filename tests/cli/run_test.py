@@ -16,7 +16,7 @@ import time
 import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from contained import BIN, broken, case, expect, main  # noqa: E402
+from contained import BIN, case, expect, main  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 

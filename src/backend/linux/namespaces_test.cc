@@ -98,7 +98,7 @@ TEST(CompileNamespaces, Limits) {
   EXPECT_GE(limits[RLIMIT_DATA], *plan.limits.memory);
   limits.erase(RLIMIT_DATA);
   std::map<uint64_t, uint64_t> expected = {
-      {RLIMIT_CORE, 0}, {RLIMIT_CPU, 2}, {RLIMIT_NPROC, 6}, {RLIMIT_NOFILE, 64}, {RLIMIT_FSIZE, 9}};
+      {RLIMIT_CORE, 0}, {RLIMIT_CPU, 3}, {RLIMIT_NPROC, 6}, {RLIMIT_NOFILE, 64}, {RLIMIT_FSIZE, 9}};
   EXPECT_EQ(limits, expected);
 }
 
