@@ -18,7 +18,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TIDY = "clang-tidy-19"
 # The flags are g++'s; clang does not know every warning among them.
-EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Qunused-arguments"]
+EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Qunused-arguments",
+         "--extra-arg=-Wno-deprecated-declarations"]
 
 
 def file_hash(path, known={}):

@@ -41,7 +41,7 @@ enum class Code {
   X(kWorkspaceInvalid, "workspace_invalid")    \
   X(kWorkspaceTooWide, "workspace_too_wide")   \
   X(kScanBudget, "scan_budget")                \
-  X(kScanBlocked, "scan_blocked")                \
+  X(kScanBlocked, "scan_blocked")              \
   X(kFloorCovered, "floor_covered")            \
   X(kRequirementUnmet, "requirement_unmet")    \
   X(kCommandInvalid, "command_invalid")        \
@@ -60,7 +60,7 @@ enum class Code {
   X(kCpuLimit, "cpu_limit")                    \
   X(kProcessLimit, "process_limit")            \
   X(kCancelled, "cancelled")                   \
-  X(kProtectionLost, "protection_lost")                   \
+  X(kProtectionLost, "protection_lost")        \
   /* denials */                                \
   X(kFloorName, "floor_name")                  \
   X(kDeniedNewName, "denied_new_name")         \

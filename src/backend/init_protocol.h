@@ -14,7 +14,7 @@ inline constexpr int kStatusFd = 4;   // write end; one Report, or several
 // Its environment is the command's.
 inline constexpr char kInitOptionControllingTerminal = 't';
 #ifdef CORDON_TEST_HOOKS
-inline constexpr char kInitOptionUnprotected = 'u';   // dumpable, nothing scrubbed
+inline constexpr char kInitOptionUnprotected = 'u';  // dumpable, nothing scrubbed
 inline constexpr char kInitOptionSameSession = 's';  // the command stays in the caller's
 #endif
 

@@ -102,6 +102,16 @@ std::string_view Utf8Prefix(std::string_view text, size_t limit) {
   return text.substr(0, end);
 }
 
+size_t IncompleteUtf8Tail(std::string_view text) {
+  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
+    return byte <= 0xF4 && length > back ? back : 0;
+  }
+  return 0;
+}
+
 bool IsValidUtf8(std::string_view text) {
   while (!text.empty()) {
     size_t length = SequenceLength(text);

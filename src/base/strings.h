@@ -20,6 +20,8 @@ std::string Printable(std::string_view text);
 // The longest prefix of at most `limit` bytes that does not cut a UTF-8
 // sequence in two.
 std::string_view Utf8Prefix(std::string_view text, size_t limit);
+// How many bytes at the end are the beginning of a sequence that is not complete.
+size_t IncompleteUtf8Tail(std::string_view text);
 bool IsValidUtf8(std::string_view text);
 
 // The candidate nearest to `word` by edit distance, if it is near enough to be

@@ -17,6 +17,15 @@ TEST(Utf8Prefix, CutsBytesThatAreNotUtf8AtTheLimit) {
   EXPECT_EQ(Utf8Prefix("\xff\xff\xff\xff", 2).size(), 2u);
 }
 
+TEST(IncompleteUtf8Tail, CountsWhatBeginsASequence) {
+  EXPECT_EQ(IncompleteUtf8Tail("a\xc3"), 1u);
+  EXPECT_EQ(IncompleteUtf8Tail("a\xe2\x82"), 2u);
+  EXPECT_EQ(IncompleteUtf8Tail("a\xf0\x9d\x84"), 3u);
+  EXPECT_EQ(IncompleteUtf8Tail("a\u00e9"), 0u);
+  EXPECT_EQ(IncompleteUtf8Tail("\x80\x80\x80\x80"), 0u);
+  EXPECT_EQ(IncompleteUtf8Tail(""), 0u);
+}
+
 TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\x1b]52;c;x\x07"), "a\\x1b]52;c;x\\x07");
   EXPECT_EQ(Printable("caf\xc3\xa9 \xff"), "caf\xc3\xa9 \\xff");

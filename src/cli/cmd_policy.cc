@@ -184,7 +184,7 @@ int Schema(const Options&) {
   return kExitOk;
 }
 
-CLI::App* AddVerb(CLI::App& app, const Shared& options, std::shared_ptr<Action> chosen,
+CLI::App* AddVerb(CLI::App& app, const Shared& options, const std::shared_ptr<Action>& chosen,
                   const char* name, const char* doc, int (*run)(const Options&)) {
   CLI::App* verb = app.add_subcommand(name, doc);
   verb->add_flag("--json", options->json, "Print JSON");

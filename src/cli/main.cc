@@ -95,7 +95,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   cordon::sys::ReserveStandardStreams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error value
-  mallopt(M_ARENA_MAX, 1);  // an arena per thread costs more than it saves here
+  mallopt(M_ARENA_MAX, 1);        // an arena per thread costs more than it saves here
   try {
     return cordon::cli::Main(argc, argv);
   } catch (const std::exception& error) {

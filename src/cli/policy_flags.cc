@@ -45,8 +45,8 @@ using Strings = std::vector<std::string>;
 
 // A flag that may be given many times, with one value each time.
 CLI::Option* AddMany(CLI::App& app, const char* name, const char* value, const char* doc,
-                     std::function<void(const Strings&)> set) {
-  return app.add_option_function<Strings>(name, std::move(set), doc)
+                     const std::function<void(const Strings&)>& set) {
+  return app.add_option_function<Strings>(name, set, doc)
       ->allow_extra_args(false)
       ->type_name(value)
       ->group("Policy");

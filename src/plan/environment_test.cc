@@ -22,7 +22,8 @@ Environment Make(const EnvPolicy& policy, const std::map<std::string, std::strin
 TEST(MakeEnvironment, CleanPassesAFewAndWhatIsListed) {
   EnvPolicy policy;
   policy.pass = {{"WANTED", {}}};
-  Environment made = Make(policy, {{"HOME", "/h"}, {"TOKEN", "t"}, {"WANTED", "w"}, {"LC_ALL", "C"}});
+  Environment made =
+      Make(policy, {{"HOME", "/h"}, {"TOKEN", "t"}, {"WANTED", "w"}, {"LC_ALL", "C"}});
   EXPECT_THAT(made.variables, Contains("HOME=/h"));
   EXPECT_THAT(made.variables, Contains("WANTED=w"));
   EXPECT_THAT(made.variables, Contains("LC_ALL=C"));
@@ -32,7 +33,8 @@ TEST(MakeEnvironment, CleanPassesAFewAndWhatIsListed) {
 TEST(MakeEnvironment, DangerousNamesAreDroppedInEveryMode) {
   for (EnvMode mode : {EnvMode::kClean, EnvMode::kInherit}) {
     EnvPolicy policy{.mode = mode};
-    Environment made = Make(policy, {{"LD_PRELOAD", "x"}, {"BASH_FUNC_a%%", "x"}, {"PYTHONPATH", "x"}});
+    Environment made =
+        Make(policy, {{"LD_PRELOAD", "x"}, {"BASH_FUNC_a%%", "x"}, {"PYTHONPATH", "x"}});
     EXPECT_THAT(made.variables, Not(Contains(StartsWith("LD_PRELOAD="))));
     EXPECT_THAT(made.dropped, ElementsAre("BASH_FUNC_a%%", "LD_PRELOAD", "PYTHONPATH"));
   }
@@ -53,7 +55,8 @@ TEST(MakeEnvironment, PathHasNoRelativeEntry) {
 }
 
 TEST(MakeEnvironment, PrivateTempAndCaches) {
-  Environment made = Make({}, {{"TMPDIR", "/host"}, {"TMP", "/host"}}, TempMode::kPrivate, "/cache");
+  Environment made =
+      Make({}, {{"TMPDIR", "/host"}, {"TMP", "/host"}}, TempMode::kPrivate, "/cache");
   EXPECT_THAT(made.variables, Contains("TMPDIR=/tmp"));
   EXPECT_THAT(made.variables, Not(Contains("TMP=/host")));
   EXPECT_THAT(made.variables, Contains("XDG_CACHE_HOME=/cache"));

@@ -39,7 +39,10 @@ class FsPlanTest : public testing::Test {
     return plan ? std::move(*plan) : FsPlan{};
   }
   Result<FsPlan> Try() {
-    return PlanFs({.policy = policy_, .probe = paths_, .workspace = "/w", .home = "/home/me",
+    return PlanFs({.policy = policy_,
+                   .probe = paths_,
+                   .workspace = "/w",
+                   .home = "/home/me",
                    .floor = floor_});
   }
   bool May(Access access, std::string_view path) { return Decide(Plan(), access, path).allowed; }
@@ -136,7 +139,8 @@ TEST_F(FsPlanTest, RegionsAreSortedByDepth) {
   policy_.temp = TempMode::kPrivate;
   size_t before = 0;
   for (const Region& region : Plan().regions) {
-    size_t depth = region.path == "/" ? 0 : static_cast<size_t>(std::ranges::count(region.path, '/'));
+    size_t depth =
+        region.path == "/" ? 0 : static_cast<size_t>(std::ranges::count(region.path, '/'));
     EXPECT_LE(before, depth) << region.path;
     before = depth;
   }

@@ -93,8 +93,7 @@ TEST(Document, RefusesBrokenToml) {
                                "a = 1 b = 2",
                                "a.b = 1\na = 2\n",
                                "[[t]]\n[t]\n",
-                               "\xef\xbb\xbf"
-                               "a = 1",
+                               std::string("\xef\xbb\xbf") + "a = 1",
                                std::string("a = 1\0", 6),
                                "a = \"\xff\"",
                                "a = 'x\n'",

@@ -8,10 +8,10 @@
 namespace cordon::policy {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
-json Good() {
-  return json::parse(R"({
+Json Good() {
+  return Json::parse(R"({
     "version": 1, "on_unavailable": "refuse", "require": ["fs"], "trust": "auto",
     "fs": {"read": ["/"], "deny_read": ["~/.ssh"], "allow_read_within_deny": ["~/.ssh/known_hosts"],
       "write": ["."], "deny_write": ["*.lock"], "deny_new": ["**/.env*"], "data_dir": "~/.a",
@@ -41,9 +41,9 @@ void ExpectRefused(const std::string& text) {
   EXPECT_FALSE(policy) << text.substr(0, 2000);
 }
 
-using Pointer = json::json_pointer;
+using Pointer = Json::json_pointer;
 
-void Collect(const json& value, const Pointer& at, std::vector<Pointer>& pointers) {
+void Collect(const Json& value, const Pointer& at, std::vector<Pointer>& pointers) {
   for (const auto& [key, member] : value.items()) {
     pointers.push_back(at / key);
     if (member.is_object()) Collect(member, at / key, pointers);
@@ -74,8 +74,8 @@ TEST(Mutants, AMisspeltKeyIsRefused) {
     for (const std::string& name : {upper, key + " ", key + "s", Replaced(key, "e", "\u0435"),
                                     key + "\u200b", " " + key, key + std::string(1, '\0')}) {
       if (name == key) continue;
-      json mutant = Good();
-      json& parent = mutant[at.parent_pointer()];
+      Json mutant = Good();
+      Json& parent = mutant[at.parent_pointer()];
       parent[name] = parent[key];
       parent.erase(key);
       ExpectRefused(mutant.dump());
@@ -84,23 +84,23 @@ TEST(Mutants, AMisspeltKeyIsRefused) {
 }
 
 TEST(Mutants, AValueOfAnotherTypeIsRefused) {
-  const json bad[] = {nullptr,
+  const Json bad[] = {nullptr,
                       0,
                       -1,
                       12345678901234567890u,
                       "x",
                       "",
-                      json::array(),
-                      json::object(),
+                      Json::array(),
+                      Json::object(),
                       true,
                       1.5,
                       {nullptr},
-                      {json::array()},
+                      {Json::array()},
                       {""},
                       {std::string(1, '\0')}};
   for (const Pointer& at : AllKeys()) {
-    for (const json& value : bad) {
-      json mutant = Good();
+    for (const Json& value : bad) {
+      Json mutant = Good();
       bool numbers = mutant[at].is_number() && value.is_number();
       bool harmless = value.is_array() && value.empty() && mutant[at].is_array();
       bool same = value.type() == mutant[at].type() && value != "" && !value.is_array();
@@ -108,7 +108,7 @@ TEST(Mutants, AValueOfAnotherTypeIsRefused) {
       mutant[at] = value;
       ExpectRefused(mutant.dump());
     }
-    json table = Good();
+    Json table = Good();
     if (table[at].is_object() && at.back() == "set") continue;
     table[at] = {{"a", 1}};
     ExpectRefused(table.dump());
@@ -118,8 +118,8 @@ TEST(Mutants, AValueOfAnotherTypeIsRefused) {
 TEST(Mutants, NumbersOutOfRangeAreRefused) {
   for (const char* at :
        {"/version", "/fs/scan_depth", "/limits/processes", "/limits/wall", "/net/external/http"}) {
-    for (const json& value : {json(0), json(-1), json(12345678901234567890u), json(1e300)}) {
-      json mutant = Good();
+    for (const Json& value : {Json(0), Json(-1), Json(12345678901234567890u), Json(1e300)}) {
+      Json mutant = Good();
       mutant[Pointer(at)] = value;
       ExpectRefused(mutant.dump());
     }
@@ -131,7 +131,7 @@ TEST(Mutants, ADuplicateKeyIsRefused) {
   for (const Pointer& at : AllKeys()) {
     std::string key = '"' + at.back() + "\":";
     ExpectRefused(Replaced(text, key, key + "null," + key));
-    json value = Good()[at];
+    Json value = Good()[at];
     ExpectRefused(Replaced(text, key, key + value.dump() + "," + key));
   }
 }
@@ -155,9 +155,9 @@ TEST(Mutants, BrokenTextIsRefused) {
 
 TEST(Mutants, AnEmptyListGrantsNothing) {
   for (const Pointer& at : AllKeys()) {
-    json mutant = Good();
+    Json mutant = Good();
     if (!mutant[at].is_array()) continue;
-    mutant[at] = json::array();
+    mutant[at] = Json::array();
     EXPECT_TRUE(ReadJson(mutant.dump()));
   }
 }

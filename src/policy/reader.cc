@@ -410,7 +410,7 @@ Result<Policy> ReadNode(const Node& root, const std::string& source, const Conte
   return std::move(reader).Take();
 }
 
-Result<Policy> Read(std::string_view text, Format format, std::string source,
+Result<Policy> Read(std::string_view text, Format format, const std::string& source,
                     const Context& context, Policy base) {
   CORDON_ASSIGN_OR_RETURN(Node root, ParseDocument(text, format, source));
   return ReadNode(root, source, context, std::move(base));

@@ -22,7 +22,7 @@ namespace cordon::policy {
 // What a plain list does to the base's.
 enum class Lists { kExtend, kReplace };
 
-Result<Policy> Read(std::string_view text, Format format, std::string source,
+Result<Policy> Read(std::string_view text, Format format, const std::string& source,
                     const Context& context, Policy base);
 
 // The same from a parsed document. `preset` is checked and otherwise ignored:

@@ -96,18 +96,18 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
         Reason::kCommandInvalid,
         "the working directory " + base::Printable(directory) + " is not a directory");
   }
-  return plan::MakePlan({.policy = request.policy,
-                         .facts = facts,
-                         .probe = probe,
-                         .command = {request.argv, inside.canonical},
-                         .workspace = workspace,
-                         .environment = request.environment,
-                         .terminal = request.terminal,
-                         .terminal_streams = request.terminal_streams,
-                         .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff
-                                                                : request.floor,
-                         .cache_directory = cache,
-                         .state_directory = StateDirectory(request.environment)});
+  return plan::MakePlan(
+      {.policy = request.policy,
+       .facts = facts,
+       .probe = probe,
+       .command = {request.argv, inside.canonical},
+       .workspace = workspace,
+       .environment = request.environment,
+       .terminal = request.terminal,
+       .terminal_streams = request.terminal_streams,
+       .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
+       .cache_directory = cache,
+       .state_directory = StateDirectory(request.environment)});
 }
 
 // The launch knows only the errno; why the host denies user namespaces is found

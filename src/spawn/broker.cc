@@ -308,7 +308,7 @@ class BrokerThread final : public Broker {
   }
 
   template <typename Act>
-  void Wait(uint64_t id, Act act) {
+  void Wait(uint64_t id, const Act& act) {
     if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
     ++waiting_;
     try {
@@ -365,8 +365,8 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     action.sa_handler = Ignore;
     sigaction(SIGURG, &action, nullptr);
   }
-  auto broker =
-      std::make_unique<BrokerThread>(std::move(listener), std::move(root), std::move(stop), pidfd, plan);
+  auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
+                                               std::move(stop), pidfd, plan);
   CORDON_TRY(broker->Begin());
   return broker;
 }

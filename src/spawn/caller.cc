@@ -63,7 +63,7 @@ bool OnProc(int fd) {
 Answer<std::string> Caller::ReadBytes(uint64_t address, size_t size) const {
   std::string bytes(size, '\0');
   iovec local{bytes.data(), size};
-  iovec remote{reinterpret_cast<void*>(address), size};
+  iovec remote{reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
   ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
   if (got != static_cast<ssize_t>(size)) return Fail(EFAULT);
   return bytes;
@@ -79,7 +79,7 @@ Answer<std::string> Caller::ReadPath(uint64_t address) const {
     size_t chunk = std::min<size_t>(4096 - (at & 4095), filled == 0 ? 256 : 4096);
     chunk = std::min(chunk, sizeof(buffer) - filled);
     iovec local{buffer + filled, chunk};
-    iovec remote{reinterpret_cast<void*>(at), chunk};
+    iovec remote{reinterpret_cast<void*>(at), chunk};  // NOLINT(performance-no-int-to-ptr)
     ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
     if (got <= 0) return Fail(EFAULT);
     if (memchr(buffer + filled, '\0', static_cast<size_t>(got)) != nullptr) {

@@ -106,7 +106,8 @@ long NewTmpfs(const Step& step) noexcept {
   if (context < 0) return context;
   long result = Configure(context, "mode", "0755");
   if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
-  if (result == 0 && !step.path.empty()) result = Configure(context, "nr_inodes", step.path.c_str());
+  if (result == 0 && !step.path.empty())
+    result = Configure(context, "nr_inodes", step.path.c_str());
   if (result < 0) return Close(context, result);
   return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNodev);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): symbols of an assembler file
 extern const char cordon_init_image[];
 extern const char cordon_init_image_end[];
+// NOLINTEND(readability-identifier-naming)
 }

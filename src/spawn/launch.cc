@@ -206,8 +206,7 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   bool complete = true;
   for (auto [op, fd] :
        {std::pair(Op::kTerminal, &launched.terminal), std::pair(Op::kSeccomp, &launched.listener),
-        std::pair(Op::kSeccomp, &launched.root),
-                        std::pair(Op::kSeccomp, &launched.private_tree)}) {
+        std::pair(Op::kSeccomp, &launched.root), std::pair(Op::kSeccomp, &launched.private_tree)}) {
     if (!complete || !Has(spec, op)) continue;
     *fd = ReceiveFd(listener.first.get());
     complete = fd->valid();
@@ -216,9 +215,7 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   // The child ended before it got that far: its report says where.
   Report report{};
   pollfd told{launched.status.get(), POLLIN, 0};
-  ssize_t got = poll(&told, 1, 1000) > 0
-                    ? read(launched.status.get(), &report, sizeof(report))
-                    : 0;
+  ssize_t got = poll(&told, 1, 1000) > 0 ? read(launched.status.get(), &report, sizeof(report)) : 0;
   syscall(SYS_pidfd_send_signal, launched.pidfd.get(), SIGKILL, nullptr, 0);
   waitpid(launched.pid, nullptr, 0);
   if (got == ssize_t{sizeof(report)} && report.kind == ReportKind::kSetupFailed) {

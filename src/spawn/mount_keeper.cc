@@ -130,8 +130,8 @@ bool MountKeeper::CoverNew() {
       inotify_add_watch(names_.get(), ExistingAncestor(path).c_str(), kWatched);
       return false;
     }
-    Region mask{path, plan::RegionSource::kMask, plan::Rights::kReadOnly,
-                S_ISDIR(status.st_mode), 0, 0};
+    Region mask{
+        path, plan::RegionSource::kMask, plan::Rights::kReadOnly, S_ISDIR(status.st_mode), 0, 0};
     kept = MountAgain(mask) && kept;
     return true;
   });

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -36,29 +37,37 @@ void OutputStream::Serve(short revents) {
   if (got > 0) {
     Take({buffer, static_cast<size_t>(got)});
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-    source_.reset();
+    Close();
   }
 }
 
 void OutputStream::Take(std::string_view bytes) {
   if (truncated_) return;
-  if (limit_ && passed_ + bytes.size() > *limit_) {
-    // The cut is moved back to a character boundary, which may lie in what was
-    // kept before; only the kept form can still be shortened.
-    bytes = bytes.substr(0, *limit_ - passed_);
+  std::string text = held_ + std::string(bytes);
+  held_.clear();
+  if (limit_ && passed_ + text.size() > *limit_) {
+    text.resize(base::Utf8Prefix(text, *limit_ - passed_).size());
     truncated_ = true;
+  } else if (limit_) {
+    // The cut may still come in the middle of this character.
+    size_t tail = base::IncompleteUtf8Tail(text);
+    held_ = text.substr(text.size() - tail);
+    text.resize(text.size() - tail);
   }
-  passed_ += bytes.size();
-  if (target_ < 0) {
-    kept_ += bytes;
-    if (truncated_) kept_.resize(base::Utf8Prefix(kept_ + "\x80\x80\x80", kept_.size()).size());
-    return;
-  }
-  pending_ +=
-      truncated_ ? base::Utf8Prefix(std::string(bytes) + "\x80\x80\x80", bytes.size()) : bytes;
-  if (truncated_) {
+  Pass(text);
+  if (truncated_ && target_ >= 0) {
     pending_ += "\n[cordon: output cut after " + std::to_string(*limit_) + " bytes]\n";
   }
+}
+
+void OutputStream::Pass(std::string_view text) {
+  passed_ += text.size();
+  (target_ < 0 ? kept_ : pending_) += text;
+}
+
+void OutputStream::Close() {
+  source_.reset();
+  Pass(std::exchange(held_, {}));
 }
 
 void OutputStream::WriteOn() {
@@ -78,7 +87,7 @@ void OutputStream::Drain() {
   while (source_.valid() && (got = read(source_.get(), buffer, sizeof(buffer))) > 0) {
     Take({buffer, static_cast<size_t>(got)});
   }
-  source_.reset();
+  if (source_.valid()) Close();
 }
 
 std::string OutputStream::TakeKept() { return std::move(kept_); }

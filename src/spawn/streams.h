@@ -29,6 +29,8 @@ class OutputStream {
 
  private:
   void Take(std::string_view bytes);
+  void Pass(std::string_view text);
+  void Close();
   void WriteOn();
 
   sys::UniqueFd source_;
@@ -36,6 +38,7 @@ class OutputStream {
   std::optional<uint64_t> limit_;
   uint64_t passed_ = 0;
   bool truncated_ = false;
+  std::string held_;  // the beginning of a character
   std::string kept_;
   std::string pending_;
 };

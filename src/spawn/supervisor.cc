@@ -65,8 +65,8 @@ class Run {
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
+      Result<std::unique_ptr<Broker>> broker = Broker::Start(
+          std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
       if (!broker) {
         Kill();
         Reap();
@@ -182,8 +182,8 @@ class Run {
       Signal(excess->largest, SIGKILL);
       if (killed_ != excess->largest) {
         killed_ = excess->largest;
-        limit_kills_.push_back({Reason::kMemoryLimit, "kill",
-                                base::Printable(excess->name), "limits.memory", "", 1});
+        limit_kills_.push_back(
+            {Reason::kMemoryLimit, "kill", base::Printable(excess->name), "limits.memory", "", 1});
       }
       return;
     }

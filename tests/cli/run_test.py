@@ -16,7 +16,7 @@ import time
 import tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from contained import BIN, broken, case, expect, main  # noqa: E402
+from contained import BIN, case, expect, main  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 
@@ -119,7 +119,6 @@ def refusals(at):
     refused(at.run(), [])
 
 
-@broken("an unknown flag is taken for the command: 127 instead of 125")
 def an_unknown_flag(at):
     refused(at.run("true", flags=["--no-such-flag"]), ["no-such-flag"])
 
@@ -258,7 +257,6 @@ def a_reader_that_leaves(at):
     leave_early(at, [])
 
 
-@broken("with --output, SIGPIPE ends cordon itself before it can pass that on")
 def a_reader_that_leaves_the_relay(at):
     leave_early(at, ["--output", "10MB"])
 
@@ -280,7 +278,6 @@ def output_is_cut_at_a_character(at):
     expect(len(done.stdout) == 1000, "the limit itself is not over it", done)
 
 
-@broken("the relay cannot take back what it has already passed on")
 def a_character_in_two_writes_is_cut_whole(at):
     done = at.run(PYTHON, "-c", "import os, time; os.write(1, b'x' * 999 + b'\\xc3'); time.sleep(.3);"
                   "os.write(1, b'\\xa9 more')", flags=["--output", "1000"], text=False)
@@ -356,7 +353,6 @@ def signals_reach_the_command(at):
         expect(got and set(got) == {f"got {name}"}, f"{name}: {got}")
 
 
-@broken("TERM and HUP come twice: to the command's group, then to everyone", always=False)
 def signals_come_once(at):
     for name in ("TERM", "HUP"):
         got = signal_and_collect(at, name)
@@ -390,8 +386,6 @@ def orphans_are_reaped(at):
     expect(done.stdout == "none\n", "zombies inside", done)
 
 
-@broken("as root: a kill before the PDEATHSIG of MappingNamespace's child leaves that child for ever",
-        always=False)
 def sigkill_at_random_moments(at):
     marker = f"32{os.getpid():08d}"
     random.seed(1)
@@ -647,7 +641,6 @@ def limit_of_processor_time(at):
     expect(done.returncode not in (0, 124), "processor time", done)
 
 
-@broken("the kernel's SIGKILL at RLIMIT_CPU is told as `signaled`")
 def limit_of_processor_time_is_named(at):
     expect(outcome(busy(at))["reason"] == "cpu_limit", "it is not named")
 
