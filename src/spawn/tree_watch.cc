@@ -14,7 +14,7 @@ namespace {
 // Reads a small file of /proc below `directory`; empty if it is gone.
 std::string_view ReadSmall(int directory, const char* name, const char* file,
                            char (&buffer)[2048]) {
-  char path[64];
+  char path[320];
   snprintf(path, sizeof(path), "%s/%s", name, file);
   sys::UniqueFd fd(openat(directory, path, O_RDONLY | O_CLOEXEC));
   ssize_t got = fd.valid() ? read(fd.get(), buffer, sizeof(buffer) - 1) : -1;
