@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +18,12 @@ namespace {
 
 using plan::Region;
 
-constexpr uint32_t kWatched = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR;
+// When the directory last changed, in nanoseconds.
+int64_t ChangedAt(const std::string& directory) {
+  struct stat status;
+  if (stat(directory.c_str(), &status) != 0) return -1;
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
 
 // mountinfo writes blanks and backslashes in paths as three octal digits.
 std::string Unescaped(std::string_view field) {
@@ -78,24 +82,19 @@ MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::Uni
   mounts_.reset(open(path, O_RDONLY | O_CLOEXEC));
   working_ = mounts_.valid();
   if (mounts_.valid()) MountPoints(mounts_.get());
-  if (absent_.empty()) return;
-  names_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  working_ = working_ && names_.valid();
-  std::set<std::string> watched;
-  for (const std::string& name : absent_) watched.insert(ExistingAncestor(name));
-  for (const std::string& directory : watched) {
-    // A directory that may not be read cannot be watched, and is closed inside too.
-    if (inotify_add_watch(names_.get(), directory.c_str(), kWatched) < 0 && errno != EACCES) {
-      working_ = false;
-    }
-  }
+  for (const std::string& name : absent_) parents_.try_emplace(ExistingAncestor(name), 0);
 }
 
-bool MountKeeper::Serve(short mounts, short names) {
-  bool kept = true;
-  if (names != 0) kept = CoverNew();
-  if (mounts != 0) kept = Restore() && kept;
-  return kept;
+bool MountKeeper::Serve(short mounts) { return mounts == 0 || Restore(); }
+
+bool MountKeeper::CheckNames() {
+  bool changed = false;
+  for (auto& [directory, last] : parents_) {
+    int64_t now = ChangedAt(directory);
+    changed = changed || now != last;
+    last = now;
+  }
+  return !changed || CoverNew();
 }
 
 bool MountKeeper::Restore() {
@@ -119,15 +118,12 @@ bool MountKeeper::MountAgain(const Region& region) {
 }
 
 bool MountKeeper::CoverNew() {
-  char events[4096];
-  while (read(names_.get(), events, sizeof(events)) > 0) {
-  }
   bool kept = true;
   std::erase_if(absent_, [&](const std::string& path) {
     struct stat status;
     if (stat(path.c_str(), &status) != 0) {
-      // One step nearer, perhaps: watch from there.
-      inotify_add_watch(names_.get(), ExistingAncestor(path).c_str(), kWatched);
+      // One step nearer, perhaps.
+      parents_.try_emplace(ExistingAncestor(path), 0);
       return false;
     }
     Region mask{

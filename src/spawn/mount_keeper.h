@@ -5,7 +5,9 @@
 #pragma once
 
 #include <poll.h>
+#include <stdint.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,13 @@ class MountKeeper {
   // False: it could not be set up, and keeps nothing.
   bool working() const { return working_; }
   pollfd WantedMounts() const { return {mounts_.get(), POLLPRI, 0}; }
-  pollfd WantedNames() const { return {names_.get(), POLLIN, 0}; }
   // False: a protection is gone and could not be put back.
-  bool Serve(short mounts, short names);
+  bool Serve(short mounts);
+  // The same for names that have appeared; to be asked now and then while there
+  // are any to wait for. (Not inotify: letting go of it takes the kernel longer
+  // than a short run.)
+  bool waits_for_names() const { return !absent_.empty(); }
+  bool CheckNames();
 
  private:
   bool Restore();
@@ -36,8 +42,8 @@ class MountKeeper {
   int pidfd_;
   sys::UniqueFd private_tree_;
   sys::UniqueFd mounts_;  // mountinfo of the sandbox
-  sys::UniqueFd names_;   // inotify
   std::vector<std::string> absent_;
+  std::map<std::string, int64_t> parents_;  // when each last changed
   bool working_ = false;
 };
 

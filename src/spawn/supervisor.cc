@@ -37,6 +37,7 @@ using std::chrono::milliseconds;
 // Between "please end" and "end".
 constexpr milliseconds kGrace{2000};
 constexpr milliseconds kWatchInterval{20};
+constexpr milliseconds kNamesInterval{50};
 constexpr uint64_t kCaptureLimit = 1 << 20;
 
 class Run {
@@ -150,6 +151,10 @@ class Run {
       Clock::time_point sample = Clock::now() + kWatchInterval;
       next = next ? std::min(*next, sample) : sample;
     }
+    if (keeper_ && keeper_->waits_for_names()) {
+      Clock::time_point look = Clock::now() + kNamesInterval;
+      next = next ? std::min(*next, look) : look;
+    }
     if (!next) return -1;
     auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
     return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
@@ -157,6 +162,10 @@ class Run {
 
   void CheckTime() {
     Clock::time_point now = Clock::now();
+    if (keeper_ && keeper_->waits_for_names() && now >= look_at_) {
+      look_at_ = now + kNamesInterval;
+      if (!keeper_->CheckNames()) LoseProtection();
+    }
     if (kill_at_ && now >= *kill_at_) {
       Kill();
       kill_at_.reset();
@@ -166,6 +175,12 @@ class Run {
     } else if (!ending_ && watch_->needed()) {
       CheckLimits(now);
     }
+  }
+
+  void LoseProtection() {
+    if (ending_) return;
+    ending_ = std::pair(OutcomeKind::kCancelled, Reason::kProtectionLost);
+    Kill();
   }
 
   // Over a limit of the host's resources there is no time to ask. For memory the
@@ -193,7 +208,7 @@ class Run {
 
   void Loop() {
     while (!gone_) {
-      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kMounts, kNames, kCount };
+      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kMounts, kCount };
       pollfd watched[kCount];
       for (pollfd& entry : watched) entry = {-1, 0, 0};
       watched[kStatus] = {launched_.status.get(), POLLIN, 0};
@@ -204,14 +219,9 @@ class Run {
       if (terminal_) watched[kTermIn] = terminal_->WantedInput();
       if (terminal_) watched[kTermOut] = terminal_->WantedOutput();
       if (keeper_) watched[kMounts] = keeper_->WantedMounts();
-      if (keeper_) watched[kNames] = keeper_->WantedNames();
       if (poll(watched, kCount, Timeout()) < 0 && errno != EINTR) break;
       // First: every moment counts here.
-      if (keeper_ && !keeper_->Serve(watched[kMounts].revents, watched[kNames].revents) &&
-          !ending_) {
-        ending_ = std::pair(OutcomeKind::kCancelled, Reason::kProtectionLost);
-        Kill();
-      }
+      if (keeper_ && !keeper_->Serve(watched[kMounts].revents)) LoseProtection();
       if (out_) out_->Serve(watched[kOut].revents);
       if (err_) err_->Serve(watched[kErr].revents);
       if (terminal_) terminal_->ServeInput(watched[kTermIn].revents);
@@ -347,6 +357,7 @@ class Run {
   std::optional<TerminalRelay> terminal_;
   std::optional<TreeWatch> watch_;
   std::optional<MountKeeper> keeper_;
+  Clock::time_point look_at_ = began_ + kNamesInterval;
   std::optional<Clock::time_point> deadline_, kill_at_;
   std::optional<std::pair<OutcomeKind, Reason>> ending_;
   std::optional<Report> report_;
