@@ -43,14 +43,17 @@ uint64_t CpuMilliseconds(int proc, const char* pid) {
   char buffer[2048];
   if (ReadSmall(proc, pid, "stat", buffer).empty()) return 0;
   const char* after = strrchr(buffer, ')');
-  uint64_t user = 0, system = 0, child_user = 0, child_system = 0;
+  long ticks[4] = {};
   if (after == nullptr ||
-      sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &user,
-             &system, &child_user, &child_system) != 4) {
+      sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld %ld %ld", &ticks[0],
+             &ticks[1], &ticks[2], &ticks[3]) != 4) {
     return 0;
   }
-  return (user + system + child_user + child_system) * 1000 /
-         static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  uint64_t total = 0;
+  for (long value : ticks) {
+    if (value > 0) total += static_cast<uint64_t>(value);
+  }
+  return total * 1000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
 }
 
 template <typename Measure>
@@ -97,7 +100,13 @@ std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
   }
   auto one = [](int, const char*) -> uint64_t { return 1; };
   if (processes_ && Sum(proc_.get(), one) > *processes_ + 1) return Excess{Reason::kProcessLimit};
-  if (cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) return Excess{Reason::kCpuLimit};
+  // Of a process that is just ending the kernel can tell times that nobody had.
+  auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_);
+  auto possible = static_cast<uint64_t>(elapsed.count() + 1000) *
+                  static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  if (cpu_ms_ && possible > *cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) {
+    return Excess{Reason::kCpuLimit};
+  }
   return std::nullopt;
 }
 

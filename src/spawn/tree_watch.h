@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,8 @@ class TreeWatch {
   std::optional<Excess> Exceeded();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point began_ = Clock::now();
   sys::UniqueFd proc_;
   std::optional<uint64_t> memory_;
   std::optional<uint64_t> cpu_ms_;
