@@ -65,6 +65,12 @@ enum class Code {
   X(kFloorName, "floor_name")                  \
   X(kDeniedNewName, "denied_new_name")         \
   X(kUnixSocket, "unix_socket")                \
+  X(kHostInvalid, "host_invalid")              \
+  X(kHostDenied, "host_denied")                \
+  X(kAddressDenied, "address_denied")          \
+  X(kNameMismatch, "name_mismatch")            \
+  X(kRequestInvalid, "request_invalid")        \
+  X(kUpstreamFailed, "upstream_failed")        \
   X(kSetuidMode, "setuid_mode")                \
   /* general */                                \
   X(kUsage, "usage")                           \

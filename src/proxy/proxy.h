@@ -1,0 +1,60 @@
+// The egress proxy: one thread that accepts what the sandbox connects to and
+// dials out from the host's network. Move-only; ending it closes every
+// connection. Whatever fails, fails closed: nothing is ever passed on undecided.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cordon/result.h"
+#include "guard/net_rules.h"
+#include "proxy/net_event.h"
+#include "sys/fd.h"
+
+namespace cordon::proxy {
+
+// Listening sockets, made by the caller in whichever network namespace they
+// belong to, non-blocking.
+struct Listeners {
+  std::vector<sys::UniqueFd> mux;      // HTTP/1.1 and SOCKS5 by the first byte
+  std::vector<sys::UniqueFd> capture;  // transparent: the destination is getsockname
+  std::vector<sys::UniqueFd> dns_udp;
+  std::vector<sys::UniqueFd> dns_tcp;
+};
+
+struct Limits {
+  size_t head_bytes = 16 * 1024;
+  uint64_t handshake_ms = 10'000;
+  uint64_t connect_ms = 10'000;
+  uint64_t idle_ms = 300'000;  // over both directions together
+  size_t connections = 4096;
+};
+
+struct ProxyOptions {
+  guard::NetRules rules;
+  std::string upstream;  // "http://user:pass@proxy.corp:3128", https://, socks5://; empty: direct
+  std::string no_proxy;  // names, suffixes and CIDRs that `upstream` is not used for
+  Limits limits;
+  EventSink on_event;
+};
+
+class Proxy {
+ public:
+  static Result<Proxy> Start(ProxyOptions options, Listeners listeners);
+  Proxy(Proxy&&) noexcept;
+  Proxy& operator=(Proxy&&) noexcept;
+  ~Proxy();  // ends the thread; no event is delivered afterwards
+
+  // Decides new connections by `rules` from now on; open ones that they no
+  // longer allow are cut.
+  void Reload(guard::NetRules rules);
+
+ private:
+  class Impl;
+  explicit Proxy(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cordon::proxy
