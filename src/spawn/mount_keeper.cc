@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <set>
 
 #include "backend/linux/mount_ops.h"
@@ -40,7 +41,8 @@ std::string Unescaped(std::string_view field) {
   return plain;
 }
 
-std::set<std::string> MountPoints(int mountinfo) {
+// None if the kernel does not tell.
+std::optional<std::set<std::string>> MountPoints(int mountinfo) {
   std::string text;
   char buffer[16384];
   ssize_t got;
@@ -48,6 +50,7 @@ std::set<std::string> MountPoints(int mountinfo) {
   while ((got = read(mountinfo, buffer, sizeof(buffer))) > 0) {
     text.append(buffer, static_cast<size_t>(got));
   }
+  if (got < 0) return std::nullopt;
   std::set<std::string> points;
   for (size_t start = 0; start < text.size();) {
     size_t end = text.find('\n', start);
@@ -81,14 +84,16 @@ MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::Uni
   snprintf(path, sizeof(path), "/proc/%d/mountinfo", init);
   mounts_.reset(open(path, O_RDONLY | O_CLOEXEC));
   working_ = mounts_.valid();
-  if (mounts_.valid()) MountPoints(mounts_.get());
-  for (const std::string& name : absent_) parents_.try_emplace(ExistingAncestor(name), 0);
 }
 
 bool MountKeeper::Serve(short mounts) { return mounts == 0 || Restore(); }
 
-bool MountKeeper::CheckNames() {
-  bool changed = false;
+bool MountKeeper::Look() {
+  // The first time there is no change to wait for; most runs end before it.
+  bool first = !looked_;
+  looked_ = true;
+  if (first && !Restore()) return false;
+  bool changed = first;
   for (auto& [directory, last] : parents_) {
     int64_t now = ChangedAt(directory);
     changed = changed || now != last;
@@ -98,10 +103,12 @@ bool MountKeeper::CheckNames() {
 }
 
 bool MountKeeper::Restore() {
-  std::set<std::string> points = MountPoints(mounts_.get());
+  std::optional<std::set<std::string>> points = MountPoints(mounts_.get());
+  if (!points) return false;
+  if (points->empty()) return true;  // the run is over, and its namespace with it
   bool kept = true;
   for (const Region& region : fs_.regions) {
-    if (region.path == "/" || points.contains(region.path)) continue;
+    if (region.path == "/" || points->contains(region.path)) continue;
     // A name that is gone altogether is the broker's: it cannot come back.
     kept = MountAgain(region) && kept;
   }

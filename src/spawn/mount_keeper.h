@@ -27,11 +27,11 @@ class MountKeeper {
   pollfd WantedMounts() const { return {mounts_.get(), POLLPRI, 0}; }
   // False: a protection is gone and could not be put back.
   bool Serve(short mounts);
-  // The same for names that have appeared; to be asked now and then while there
-  // are any to wait for. (Not inotify: letting go of it takes the kernel longer
-  // than a short run.)
-  bool waits_for_names() const { return !absent_.empty(); }
-  bool CheckNames();
+  // The same for names that have appeared, to be asked now and then as long as
+  // it wants to. (Not inotify: letting go of it takes the kernel longer than a
+  // short run.)
+  bool wants_look() const { return !looked_ || !absent_.empty(); }
+  bool Look();
 
  private:
   bool Restore();
@@ -44,6 +44,7 @@ class MountKeeper {
   sys::UniqueFd mounts_;  // mountinfo of the sandbox
   std::vector<std::string> absent_;
   std::map<std::string, int64_t> parents_;  // when each last changed
+  bool looked_ = false;
   bool working_ = false;
 };
 

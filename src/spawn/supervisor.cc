@@ -151,7 +151,7 @@ class Run {
       Clock::time_point sample = Clock::now() + kWatchInterval;
       next = next ? std::min(*next, sample) : sample;
     }
-    if (keeper_ && keeper_->waits_for_names()) {
+    if (keeper_ && keeper_->wants_look()) {
       Clock::time_point look = Clock::now() + kNamesInterval;
       next = next ? std::min(*next, look) : look;
     }
@@ -162,9 +162,9 @@ class Run {
 
   void CheckTime() {
     Clock::time_point now = Clock::now();
-    if (keeper_ && keeper_->waits_for_names() && now >= look_at_) {
+    if (keeper_ && keeper_->wants_look() && now >= look_at_) {
       look_at_ = now + kNamesInterval;
-      if (!keeper_->CheckNames()) LoseProtection();
+      if (!keeper_->Look()) LoseProtection();
     }
     if (kill_at_ && now >= *kill_at_) {
       Kill();
