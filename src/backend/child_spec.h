@@ -21,7 +21,7 @@ enum class Op : uint8_t {
   kJoinSession,  // own session and session keyring
   kOpenTree,     // slot ← recursive clone of path, if it is still `identity`
   kCloneSlot,    // slot ← clone of path below slot `from` (non-recursive)
-  kTmpfs,        // slot ← new tmpfs; data: size, path: number of inodes
+  kTmpfs,        // slot ← new tmpfs; data: size, path: number of inodes, value: 1 if closed
   kProc,         // slot ← new procfs
   kSysfs,        // slot ← new sysfs, or the one at path where none can be had
   kDevpts,       // slot ← new devpts instance

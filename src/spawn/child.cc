@@ -104,7 +104,7 @@ long NewFileSystem(const char* type) noexcept {
 long NewTmpfs(const Step& step) noexcept {
   long context = NewFileSystem("tmpfs");
   if (context < 0) return context;
-  long result = Configure(context, "mode", "0755");
+  long result = Configure(context, "mode", step.value == 1 ? "0" : "0755");
   if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
   if (result == 0 && !step.path.empty())
     result = Configure(context, "nr_inodes", step.path.c_str());
@@ -249,7 +249,7 @@ long MakeTerminal(const Step& step) noexcept {
   return Close(master, SendFd(kListenerSocketFd, master));
 }
 
-long ApplySeccomp(const backend::SeccompProgram& seccomp, int private_tree) noexcept {
+long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
   sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
   unsigned long flags =
       uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
@@ -265,9 +265,7 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp, int private_tree) noex
   // The broker resolves paths from the sandbox's root.
   long root = Syscall(__NR_openat, AT_FDCWD, Arg("/"), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (result < 0 || root < 0) return result < 0 ? result : root;
-  result = Close(root, SendFd(kListenerSocketFd, root));
-  // Masks are cloned from here when a mount has to be made again.
-  return result < 0 ? result : SendFd(kListenerSocketFd, private_tree);
+  return Close(root, SendFd(kListenerSocketFd, root));
 }
 
 long SetLimit(const Step& step) noexcept {
@@ -361,7 +359,7 @@ long Run(Child& child, const Step& step) noexcept {
     case Op::kLandlock:
       return ApplyLandlock(child.spec->landlock);
     case Op::kSeccomp:
-      return ApplySeccomp(child.spec->seccomp, slots[0]);
+      return ApplySeccomp(child.spec->seccomp);
     case Op::kExecInit:
       return ExecInit(*child.input);
   }
@@ -398,9 +396,8 @@ int Fail(int status_fd, long error, size_t step) noexcept {
 
 }  // namespace
 
-long RunSteps(const std::vector<backend::Step>& steps, int private_tree) noexcept {
+long RunSteps(const std::vector<backend::Step>& steps) noexcept {
   Child child{nullptr, nullptr, {}};
-  child.slots[0] = private_tree;
   for (const Step& step : steps) {
     if (long result = Run(child, step); result < 0) return result;
   }

@@ -22,7 +22,6 @@ using raw::Syscall;
 
 struct Task {
   int pidfd;
-  int private_tree;
   const std::vector<backend::Step>* steps;
   int directory;
   mode_t umask;
@@ -38,7 +37,7 @@ long ChildEnter(const Task& task) noexcept {
 int ChildMount(void* argument) noexcept {
   Task& task = *static_cast<Task*>(argument);
   task.result = ChildEnter(task);
-  if (task.result == 0) task.result = RunSteps(*task.steps, task.private_tree);
+  if (task.result == 0) task.result = RunSteps(*task.steps);
   return 0;
 }
 
@@ -76,8 +75,8 @@ int Run(int (*entry)(void*), Task& task) {
 
 }  // namespace
 
-int MountInside(int pidfd, int private_tree, const std::vector<backend::Step>& steps) {
-  Task task{.pidfd = pidfd, .private_tree = private_tree, .steps = &steps, .result = -EIO};
+int MountInside(int pidfd, const std::vector<backend::Step>& steps) {
+  Task task{.pidfd = pidfd, .steps = &steps, .result = -EIO};
   return Run(ChildMount, task);
 }
 

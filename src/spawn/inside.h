@@ -14,8 +14,8 @@
 namespace cordon::spawn {
 
 // Runs `steps` in the namespaces of the process behind `pidfd`, with its powers
-// to mount. `private_tree` stands in slot 0. 0 or an errno.
-int MountInside(int pidfd, int private_tree, const std::vector<backend::Step>& steps);
+// to mount. 0 or an errno.
+int MountInside(int pidfd, const std::vector<backend::Step>& steps);
 
 // bind(socket, address) in the namespaces of the process behind `pidfd`, from
 // `directory`, without any capability. 0 or an errno.

@@ -206,7 +206,7 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   bool complete = true;
   for (auto [op, fd] :
        {std::pair(Op::kTerminal, &launched.terminal), std::pair(Op::kSeccomp, &launched.listener),
-        std::pair(Op::kSeccomp, &launched.root), std::pair(Op::kSeccomp, &launched.private_tree)}) {
+        std::pair(Op::kSeccomp, &launched.root)}) {
     if (!complete || !Has(spec, op)) continue;
     *fd = ReceiveFd(listener.first.get());
     complete = fd->valid();

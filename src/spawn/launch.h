@@ -12,13 +12,12 @@ namespace cordon::spawn {
 // The supervisor's ends. Closing `control` ends the sandbox.
 struct Launched {
   pid_t pid = -1;
-  sys::UniqueFd pidfd;         // of init
-  sys::UniqueFd control;       // Control messages go in here
-  sys::UniqueFd status;        // Reports come out here
-  sys::UniqueFd terminal;      // master of the sandbox's terminal, if the spec has one
-  sys::UniqueFd listener;      // seccomp notifications; invalid if the spec has no filter
-  sys::UniqueFd root;          // of the sandbox's file system, O_PATH; comes with the listener
-  sys::UniqueFd private_tree;  // the sandbox's own tmpfs; comes with the listener
+  sys::UniqueFd pidfd;     // of init
+  sys::UniqueFd control;   // Control messages go in here
+  sys::UniqueFd status;    // Reports come out here
+  sys::UniqueFd terminal;  // master of the sandbox's terminal, if the spec has one
+  sys::UniqueFd listener;  // seccomp notifications; invalid if the spec has no filter
+  sys::UniqueFd root;      // of the sandbox's file system, O_PATH; comes with the listener
 };
 
 struct Streams {

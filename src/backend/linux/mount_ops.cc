@@ -326,11 +326,11 @@ std::vector<Step> RemountOps(const Region& region) {
   std::vector<Step> steps;
   if (region.source == RegionSource::kHost) {
     steps.push_back({.op = Op::kOpenTree, .slot = kSlot, .path = region.path});
+  } else if (region.directory) {
+    steps.push_back({.op = Op::kTmpfs, .slot = kSlot, .path = "1", .data = "4096", .value = 1});
   } else {
-    steps.push_back({.op = Op::kCloneSlot,
-                     .slot = kSlot,
-                     .from = kPrivateSlot,
-                     .path = region.directory ? kMaskDirectory : kMaskFile});
+    // A device on a mount without devices cannot be opened.
+    steps.push_back({.op = Op::kOpenTree, .slot = kSlot, .path = "/dev/null"});
   }
   steps.push_back({.op = Op::kAttributes, .slot = kSlot, .value = attributes});
   steps.push_back({.op = Op::kAttach, .slot = kSlot, .path = region.path});
