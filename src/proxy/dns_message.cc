@@ -1,9 +1,9 @@
 #include "proxy/dns_message.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
-
-#include "fmt/format.h"
 
 namespace cordon::proxy {
 namespace {
