@@ -23,6 +23,7 @@ struct NetRules {
   std::vector<HostPattern> deny;
   AddressMode private_addresses = AddressMode::kDeny;
   std::vector<IpAddress> own_addresses;  // of the host's interfaces: denied like loopback
+  std::vector<HttpRule> http_rules;      // methods and paths; the proxy asks them, not the guard
   bool operator==(const NetRules&) const = default;
 };
 

@@ -2,6 +2,7 @@
 // lives on the proxy's thread.
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <optional>
 #include <string>
@@ -65,6 +66,8 @@ class Connection {
   void Expire();
   // Ends it without a word.
   void Cut();
+  // The server goes before this does.
+  void Abandon() { abandoned_ = true; }
 
   // What has been read but not used. Reads more into it: false at the end, after
   // an error and when the time is up.
@@ -75,8 +78,11 @@ class Connection {
   // its bytes unread would reset what it has not read yet.
   Task<void> Linger();
 
-  // A deadline for what the client has to say next.
+  // A deadline for what the client has to say next, until it is lifted; the idle
+  // time counts beside it.
   void ExpectWithin(uint64_t ms);
+  void ExpectNothing() { client_deadline_ = Clock::time_point::max(); }
+  Clock::time_point deadline() const { return std::min(client_deadline_, idle.deadline); }
   bool expired() const { return expired_; }
 
   // The events of this connection. Begin before the first word to the upstream;
@@ -94,7 +100,9 @@ class Connection {
 
  private:
   Kind kind_;
+  Clock::time_point client_deadline_;
   bool expired_ = false;
+  bool abandoned_ = false;
   std::optional<guard::HostPort> target_;
   NetEvent event_;
   Clock::time_point started_;

@@ -230,7 +230,8 @@ Result<RequestHead> ParseRequestHead(std::string_view text) {
   head.keep_alive = *minor_version == 0 ? KeepAlive::kNo : KeepAliveOf(head.fields, 1);
   auto upgrades = ValuesOf(head.fields, "upgrade");
   head.wants_websocket = Names(ElementsOf(head.fields, "connection"), "upgrade") &&
-                         upgrades.size() == 1 && SameFieldName(upgrades[0], "websocket");
+                         upgrades.size() == 1 && SameFieldName(upgrades[0], "websocket") &&
+                         head.body.kind == BodyKind::kNone && head.minor_version == 1;
   return head;
 }
 

@@ -31,11 +31,14 @@ void Add(const sockaddr* from, std::vector<guard::IpAddress>& to) {
 }  // namespace
 
 const std::vector<guard::IpAddress>& OwnAddresses::Get() {
-  auto now = std::chrono::steady_clock::now();
-  if (read_ != decltype(read_){} && now - read_ < kFresh) return addresses_;
+  if (std::chrono::steady_clock::now() - read_ >= kFresh) Refresh();
+  return addresses_;
+}
+
+bool OwnAddresses::Refresh() {
+  read_ = std::chrono::steady_clock::now();
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return addresses_;  // the last ones known
-  read_ = now;
+  if (getifaddrs(&list) != 0) return false;
   addresses_.clear();
   for (ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr != nullptr && (one->ifa_flags & IFF_LOOPBACK) == 0) {
@@ -43,7 +46,7 @@ const std::vector<guard::IpAddress>& OwnAddresses::Get() {
     }
   }
   freeifaddrs(list);
-  return addresses_;
+  return true;
 }
 
 }  // namespace cordon::proxy

@@ -14,6 +14,8 @@ class OwnAddresses {
   // loopback is denied by its kind, and what else is put there on purpose is
   // as good as another host.
   const std::vector<guard::IpAddress>& Get();
+  // Whether they could be read; if not, Get has the last ones known.
+  bool Refresh();
 
  private:
   std::vector<guard::IpAddress> addresses_;

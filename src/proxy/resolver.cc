@@ -149,6 +149,7 @@ class Resolver::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (query.answer.addresses.empty()) {
       query.answer.problem = ProblemOf(status == ARES_SUCCESS ? ARES_ENODATA : status);
+      query.answer.not_found = status == ARES_ENOTFOUND;
     } else {
       Keep(query.name, query.answer, std::max<Clock::duration>(kept, kMinKept));
     }
