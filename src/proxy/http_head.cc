@@ -215,6 +215,7 @@ Result<RequestHead> ParseRequestHead(std::string_view text) {
   head.target = line->substr(first + 1, second - first - 1);
   auto minor_version = ParseVersion(line->substr(second + 1));
   if (!minor_version) return Malformed("a version other than HTTP/1.0 and HTTP/1.1");
+  head.minor_version = *minor_version;
   if (!IsToken(head.method)) return Malformed("a method that is not a token");
   if (head.target.empty() || std::ranges::any_of(head.target, IsControl)) {
     return Malformed("a bad request target");
@@ -225,7 +226,8 @@ Result<RequestHead> ParseRequestHead(std::string_view text) {
   if (*minor_version == 0 && head.body.kind == BodyKind::kChunked) {
     return Malformed("Transfer-Encoding in HTTP/1.0");
   }
-  head.keep_alive = KeepAliveOf(head.fields, *minor_version);
+  // A client of 1.0 gets a server's answer to 1.0, which ends with the connection.
+  head.keep_alive = *minor_version == 0 ? KeepAlive::kNo : KeepAliveOf(head.fields, 1);
   auto upgrades = ValuesOf(head.fields, "upgrade");
   head.wants_websocket = Names(ElementsOf(head.fields, "connection"), "upgrade") &&
                          upgrades.size() == 1 && SameFieldName(upgrades[0], "websocket");
@@ -274,7 +276,8 @@ Result<AbsoluteTarget> ParseAbsoluteTarget(std::string_view target) {
 std::string FormatRequest(const RequestHead& head, std::string_view origin_form,
                           std::string_view host) {
   std::string text = head.method;
-  text.append(" ").append(origin_form).append(" HTTP/1.1\r\n");
+  text.append(" ").append(origin_form).append(" HTTP/1.").append(std::to_string(head.minor_version));
+  text.append("\r\n");
   AppendField(text, "Host", host);
   AppendEndToEnd(text, head.fields);
   AppendFraming(text, head.body);

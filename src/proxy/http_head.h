@@ -45,6 +45,7 @@ enum class KeepAlive { kNo, kYes };
 struct RequestHead {
   std::string method;
   std::string target;  // as sent
+  int minor_version = 1;
   std::string host;    // the Host field, empty if there is none
   std::vector<HeaderField> fields;
   BodyFraming body;
