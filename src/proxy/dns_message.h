@@ -57,6 +57,7 @@ struct DnsAnswer {
   DnsCode code = DnsCode::kServerFailure;
   std::vector<guard::IpAddress> addresses;  // those of the family asked for are given
   uint32_t ttl = 0;                         // seconds
+  bool operator==(const DnsAnswer&) const = default;
 };
 
 // Without an address to give, "no such name" and "no error" carry an SOA record,
