@@ -22,8 +22,8 @@ Task<void> AcceptAll(Executor executor, Socket listener, std::function<void(Sock
   for (;;) {
     if (co_await WaitReady(listener, Ready::kRead)) co_return;
     for (int count = 0; count < kAtOnce; ++count) {
-      sys::UniqueFd fd(accept4(listener.native_handle(), nullptr, nullptr,
-                               SOCK_NONBLOCK | SOCK_CLOEXEC));
+      sys::UniqueFd fd(
+          accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (fd.valid()) {
         Socket client = Adopt(executor, std::move(fd));
         if (client.is_open()) on_client(std::move(client));

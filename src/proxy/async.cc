@@ -88,8 +88,8 @@ Task<ReadResult> ReadSome(Socket& socket, std::span<char> buffer) {
 
 Task<ErrorCode> WriteAll(Socket& socket, std::string_view bytes) {
   while (!bytes.empty()) {
-    ssize_t sent = send(socket.native_handle(), bytes.data(), bytes.size(),
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent =
+        send(socket.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<size_t>(sent));
     } else if (sent < 0 && WouldBlock(errno)) {

@@ -10,8 +10,8 @@ namespace cordon::proxy {
 
 struct Dialled {
   std::optional<Socket> socket;
-  Endpoint endpoint;      // that answered; of a failure the last one tried
-  int failure = 0;        // errno when there is no socket
+  Endpoint endpoint;  // that answered; of a failure the last one tried
+  int failure = 0;    // errno when there is no socket
 };
 
 // One address after the other, the next one when one failed or 250 ms went by

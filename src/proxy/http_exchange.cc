@@ -170,7 +170,7 @@ Task<bool> Exchange::ReceiveBody(const ResponseHead& head) {
   std::string out;
   while (!reader.done()) {
     if (from_upstream_.empty() && !co_await ReadUpstream()) {
-      co_return head.body.kind == BodyKind::kUntilClose && problem_.empty();
+      co_return head.body.kind == BodyKind::kUntilClose&& problem_.empty();
     }
     out.clear();
     auto taken = reader.Read(from_upstream_, out);

@@ -9,10 +9,18 @@
 namespace cordon::proxy {
 namespace {
 
-constexpr std::string_view kNotSentOn[] = {
-    "connection",    "proxy-connection",  "keep-alive", "proxy-authenticate", "proxy-authorization",
-    "te",            "trailer",           "upgrade",    "transfer-encoding",  "content-length",
-    "http2-settings", "host"};
+constexpr std::string_view kNotSentOn[] = {"connection",
+                                           "proxy-connection",
+                                           "keep-alive",
+                                           "proxy-authenticate",
+                                           "proxy-authorization",
+                                           "te",
+                                           "trailer",
+                                           "upgrade",
+                                           "transfer-encoding",
+                                           "content-length",
+                                           "http2-settings",
+                                           "host"};
 
 Error Malformed(std::string_view what) {
   return base::InvalidArgument(Reason::kRequestInvalid, std::string(what));
@@ -174,7 +182,8 @@ void AppendEndToEnd(std::string& to, const std::vector<HeaderField>& fields) {
 
 void AppendFraming(std::string& to, const BodyFraming& body) {
   if (body.kind == BodyKind::kChunked) AppendField(to, "Transfer-Encoding", "chunked");
-  if (body.kind == BodyKind::kLength) AppendField(to, "Content-Length", std::to_string(body.length));
+  if (body.kind == BodyKind::kLength)
+    AppendField(to, "Content-Length", std::to_string(body.length));
 }
 
 }  // namespace
@@ -277,7 +286,10 @@ Result<AbsoluteTarget> ParseAbsoluteTarget(std::string_view target) {
 std::string FormatRequest(const RequestHead& head, std::string_view origin_form,
                           std::string_view host) {
   std::string text = head.method;
-  text.append(" ").append(origin_form).append(" HTTP/1.").append(std::to_string(head.minor_version));
+  text.append(" ")
+      .append(origin_form)
+      .append(" HTTP/1.")
+      .append(std::to_string(head.minor_version));
   text.append("\r\n");
   AppendField(text, "Host", host);
   AppendEndToEnd(text, head.fields);

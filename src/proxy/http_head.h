@@ -46,7 +46,7 @@ struct RequestHead {
   std::string method;
   std::string target;  // as sent
   int minor_version = 1;
-  std::string host;    // the Host field, empty if there is none
+  std::string host;  // the Host field, empty if there is none
   std::vector<HeaderField> fields;
   BodyFraming body;
   KeepAlive keep_alive = KeepAlive::kNo;

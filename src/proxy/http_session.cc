@@ -168,9 +168,7 @@ Task<void> ServeRequests(Connection& connection, std::optional<guard::HostPort> 
 
 }  // namespace
 
-Task<void> ServeHttp(Connection& connection) {
-  co_await ServeRequests(connection, std::nullopt);
-}
+Task<void> ServeHttp(Connection& connection) { co_await ServeRequests(connection, std::nullopt); }
 
 Task<void> ServeHttpFor(Connection& connection, const guard::HostPort& target) {
   co_await ServeRequests(connection, target);

@@ -52,7 +52,8 @@ std::optional<ParentProxy::Exception> ParseCidr(std::string_view text) {
   size_t slash = text.find('/');
   auto address = guard::ParseIp(text.substr(0, slash));
   if (!address) return std::nullopt;
-  ParentProxy::Exception exception{.host = {.name = guard::ToString(*address), .address = *address}};
+  ParentProxy::Exception exception{
+      .host = {.name = guard::ToString(*address), .address = *address}};
   exception.prefix_bits = MaxBits(*address);
   if (slash == text.npos) return exception;
   std::string_view bits = text.substr(slash + 1);

@@ -1,5 +1,6 @@
 #include "proxy/proxy.h"
 
+#include <boost/asio/post.hpp>
 #include <csignal>
 #include <exception>
 #include <thread>
@@ -9,8 +10,6 @@
 #include "proxy/connection.h"
 #include "proxy/dns_responder.h"
 #include "proxy/dns_server.h"
-
-#include <boost/asio/post.hpp>
 
 namespace cordon::proxy {
 namespace {
@@ -74,8 +73,8 @@ class Proxy::Impl {
 
   Status Start(Listeners listeners) {
     if (!server_.options.upstream.empty()) {
-      CORDON_ASSIGN_OR_RETURN(server_.parent, ParseParentProxy(server_.options.upstream,
-                                                               server_.options.no_proxy));
+      CORDON_ASSIGN_OR_RETURN(server_.parent,
+                              ParseParentProxy(server_.options.upstream, server_.options.no_proxy));
     }
     if (!server_.own.Refresh()) return base::SystemError("getifaddrs", errno);
     for (sys::UniqueFd& fd : listeners.mux) {

@@ -13,8 +13,7 @@ enum class Purpose { kTunnel, kHttpRequest };
 // passed. On success the connection's `upstream` is open and its event begun.
 // With a parent proxy it is asked to connect; for an HTTP request to one that
 // speaks HTTP that is left to the request itself (see ParentFor).
-Task<std::optional<Refusal>> Reach(Connection& connection, guard::HostPort target,
-                                   Purpose purpose);
+Task<std::optional<Refusal>> Reach(Connection& connection, guard::HostPort target, Purpose purpose);
 
 // The parent that requests of plain HTTP to `target` are sent to as they stand.
 const ParentProxy* HttpParentFor(const Server& server, const guard::HostPort& target);

@@ -54,11 +54,12 @@ class Direction {
   Task<Step> Send(std::string_view bytes) {
     idle_.Touch();
     bytes_ += bytes.size();
-    ssize_t sent = send(to_.native_handle(), bytes.data(), bytes.size(),
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent =
+        send(to_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent == static_cast<ssize_t>(bytes.size())) co_return Step::kGoOn;
     if (sent < 0 && errno != EAGAIN && errno != EINTR) co_return Step::kBroken;
-    co_return co_await SendRest(std::string(bytes.substr(sent < 0 ? 0 : static_cast<size_t>(sent))));
+    co_return co_await SendRest(
+        std::string(bytes.substr(sent < 0 ? 0 : static_cast<size_t>(sent))));
   }
 
   Task<Step> SendRest(std::string rest) {

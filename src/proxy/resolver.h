@@ -14,7 +14,7 @@ namespace cordon::proxy {
 
 struct Resolved {
   std::vector<guard::IpAddress> addresses;
-  std::string problem;    // when there are none: "no such name"
+  std::string problem;     // when there are none: "no such name"
   bool not_found = false;  // a name server said so
 };
 

@@ -16,7 +16,7 @@ Task<bool> Greet(Connection& connection) {
   if (greeting.state == SocksState::kMalformed) co_return false;
   connection.in.erase(0, greeting.size);
   bool said = co_await connection.Write(greeting.no_auth ? kSocksUseNoAuth : kSocksNoMethod);
-  co_return said && greeting.no_auth;
+  co_return said&& greeting.no_auth;
 }
 
 Task<void> Reply(Connection& connection, SocksReply reply) {

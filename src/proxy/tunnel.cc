@@ -23,7 +23,8 @@ Looked LookAtHello(std::string_view bytes, const guard::Host& expected) {
     case HelloState::kNeedMore:
       return {Look::kNeedMore, {}};
     case HelloState::kMalformed:
-      return {Look::kDeny, "the client's TLS hello cannot be read: " + std::string(reading.problem)};
+      return {Look::kDeny,
+              "the client's TLS hello cannot be read: " + std::string(reading.problem)};
     case HelloState::kComplete:
       break;
   }
@@ -60,13 +61,13 @@ Task<void> FromClient(Connection& connection) {
     co_return;
   }
   first = {};
-  co_await Pump(connection.client, *connection.upstream, connection.server.buffers,
-                connection.idle, connection.event().bytes_out);
+  co_await Pump(connection.client, *connection.upstream, connection.server.buffers, connection.idle,
+                connection.event().bytes_out);
 }
 
 Task<void> FromServer(Connection& connection) {
-  co_await Pump(*connection.upstream, connection.client, connection.server.buffers,
-                connection.idle, connection.event().bytes_in);
+  co_await Pump(*connection.upstream, connection.client, connection.server.buffers, connection.idle,
+                connection.event().bytes_in);
 }
 
 Task<void> FromLookedAt(Connection& connection) {
