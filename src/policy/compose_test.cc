@@ -121,7 +121,7 @@ const std::vector<std::string> kHosts = {"x.com",          "a.x.com",    "b.a.x.
 const std::vector<std::string> kPatterns = {
     "x.com",          "*.x.com",      "**.x.com",     "a.x.com",      "*.a.x.com",
     "**.a.x.com:443", "a.x.com:443",  "a.x.com:8443", "*.x.com:8443", "y.org",
-    "**.y.org",       "x.com:80",     "@github",      "@codeberg",    "@dev",
+    "**.y.org",       "x.com:80",     "@github",      "@codeberg",    "@yarn",
     "github.com",     "*.github.com", "git.corp",     "10.0.0.1",     "**.codeberg.org:22"};
 
 class Generator {
