@@ -78,7 +78,7 @@ CommonPort Meet(std::optional<int> a, std::optional<int> b) {
 
 }  // namespace
 
-Result<HostPattern> ParseHostPattern(std::string_view text) {
+Result<HostPattern> ParseHostPattern(std::string_view text, PatternUse use) {
   if (IsBareStar(text)) return TooWide(text);
   HostPattern pattern;
   pattern.text = text;
@@ -94,7 +94,7 @@ Result<HostPattern> ParseHostPattern(std::string_view text) {
   pattern.name = std::move(target->host.name);
   pattern.address = target->host.address;
   if (target->port != 65536) pattern.port = target->port;
-  CORDON_TRY(CheckWidth(pattern));
+  if (use == PatternUse::kAllow) CORDON_TRY(CheckWidth(pattern));
   return pattern;
 }
 

@@ -23,10 +23,14 @@ struct HostPattern {
   bool operator==(const HostPattern&) const = default;
 };
 
-// Refuses what ParseHost refuses, and patterns as wide as "*", "*.com" or
-// another public suffix (ICANN's part of the list; a top level that is not
-// listed is one). The error is kPolicyBadValue.
-Result<HostPattern> ParseHostPattern(std::string_view text);
+// What the pattern is for: an allow may not be as wide as "*.com" or another
+// public suffix (ICANN's part of the list; a top level that is not listed is
+// one), a deny may. Neither may be "*".
+enum class PatternUse { kAllow, kDeny };
+
+// Refuses what ParseHost refuses, and what is too wide. The error is
+// kPolicyBadValue.
+Result<HostPattern> ParseHostPattern(std::string_view text, PatternUse use = PatternUse::kAllow);
 // The canonical text, which reads back as the same pattern: "*.x:8443".
 std::string ToString(const HostPattern& pattern);
 

@@ -233,6 +233,13 @@ NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddre
   return decision;
 }
 
+bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses) {
+  NetRules rules;
+  rules.mode = NetMode::kPublic;
+  rules.private_addresses = private_addresses;
+  return DecidePublic(rules, {pattern.name, pattern.address}, std::nullopt).allowed;
+}
+
 std::vector<int> AllowedPorts(const NetRules& rules) {
   std::set<int> ports = {22, 80, 443};
   for (const HostPattern& pattern : rules.allow) {

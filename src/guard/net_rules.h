@@ -53,6 +53,10 @@ NetDecision DecideLookup(const NetRules& rules, const Host& host);
 NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddress& address,
                           int port = 0);
 
+// Whether kPublic takes every host of the pattern with no rule that allows it;
+// metadata aside, which is denied whoever asks.
+bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses);
+
 // The ports that some rule allows, sorted: what transparent capture listens on.
 // 22, 80 and 443 are always among them.
 std::vector<int> AllowedPorts(const NetRules& rules);
