@@ -35,6 +35,7 @@ Action SetupShell(CLI::App& app);
 Action SetupExplain(CLI::App& app);
 Action SetupPlan(CLI::App& app);
 Action SetupPolicy(CLI::App& app);
+Action SetupProxy(CLI::App& app);
 Action SetupDoctor(CLI::App& app);
 
 }  // namespace cordon::cli

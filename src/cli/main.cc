@@ -36,6 +36,8 @@ constexpr Subcommand kSubcommands[] = {
     {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},
     {"policy", "show|check|diff|schema|init|trust", "Show, check, compare, start, trust policies",
      SetupPolicy},
+    {"proxy", "[OPTIONS] --listen ADDR:PORT", "The egress proxy alone, HTTP and SOCKS5 on one port",
+     SetupProxy},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cordon::guard {
 
@@ -23,21 +24,26 @@ struct IpAddress {
 std::optional<IpAddress> ParseIp(std::string_view text);
 std::string ToString(const IpAddress& address);  // RFC 5952
 
-// Everything but kPublic is special. An IPv6 address that carries an IPv4 one
-// (mapped, compatible, NAT64, 6to4, Teredo) is of the worse kind of the two.
+// The IPv4 addresses that an IPv6 one carries: mapped, translated, compatible,
+// NAT64, 6to4, Teredo (server and client), ISATAP. Where the form leaves the
+// place open, one for each place. None for IPv4 and for a plain IPv6 address.
+std::vector<IpAddress> EmbeddedIpv4(const IpAddress& address);
+
+// Everything but kPublic is special. The later, the worse: an IPv6 address
+// that carries IPv4 ones is of the worst kind among them and itself.
 enum class AddressKind {
   kPublic,
-  kPrivate,  // RFC 1918, unique local, site local
+  kPrivate,  // RFC 1918, unique local, site local, local NAT64
   kShared,   // 100.64/10
   kLinkLocal,
   kLoopback,
-  kUnspecified,
+  kUnspecified,  // 0/8 and ::
   kMulticast,
   kBroadcast,
   kBenchmarking,
   kDocumentation,
-  kReserved,
-  kMetadata,  // a cloud's instance metadata, whatever range it lies in
+  kReserved,  // also the retired transition forms: 6to4, Teredo, compatible
+  kMetadata,  // a cloud's instance metadata and its like, whatever range it lies in
 };
 AddressKind KindOf(const IpAddress& address);
 std::string_view KindName(AddressKind kind);  // "private", "cloud metadata"

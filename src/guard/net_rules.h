@@ -6,55 +6,16 @@
 // DecideAddress for each answer.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cordon/policy.h"
 #include "cordon/result.h"
+#include "guard/host_name.h"
+#include "guard/host_pattern.h"
 #include "guard/ip_address.h"
 
 namespace cordon::guard {
-
-// A host as it is compared: lower case ASCII (IDNA), no trailing dot; or an
-// address. Made only by ParseHost.
-struct Host {
-  std::string name;  // "xn--bcher-kva.example"; of an address its canonical text
-  std::optional<IpAddress> address;
-  bool operator==(const Host&) const = default;
-};
-
-// Refuses what some client or resolver could read as another host: NUL and
-// other control bytes, spaces, percent-encoding, userinfo, zone ids, empty or
-// overlong labels, octal, hex, short and dword addresses. IPv6 is taken bare
-// or in brackets.
-Result<Host> ParseHost(std::string_view text);
-
-struct HostPort {
-  Host host;
-  int port = 0;
-};
-// "host:port"; without a port `default_port`, and an error if that is 0. The
-// port is 1 to 65535 in plain decimal.
-Result<HostPort> ParseHostPort(std::string_view text, int default_port = 0);
-
-// One pattern of net.allow or net.deny: "x", "*.x", "**.x", an address, each
-// with or without ":port".
-struct HostPattern {
-  enum class Kind { kExact, kSubdomains, kApexAndSubdomains, kAddress };
-  Kind kind = Kind::kExact;
-  std::string name;  // without the wildcard
-  std::optional<IpAddress> address;
-  std::optional<int> port;  // none: 80 and 443 when allowing, every port when denying
-  std::string text;         // as written
-  std::string origin;       // "policy.toml:7"
-  bool operator==(const HostPattern&) const = default;
-};
-
-// Also refuses patterns as wide as "*", "*.com" or another public suffix.
-Result<HostPattern> ParseHostPattern(std::string_view text);
-bool MatchesName(const HostPattern& pattern, const Host& host);  // whatever the port
 
 struct NetRules {
   NetMode mode = NetMode::kNone;
@@ -62,6 +23,7 @@ struct NetRules {
   std::vector<HostPattern> deny;
   AddressMode private_addresses = AddressMode::kDeny;
   std::vector<IpAddress> own_addresses;  // of the host's interfaces: denied like loopback
+  std::vector<HttpRule> http_rules;      // methods and paths; the proxy asks them, not the guard
   bool operator==(const NetRules&) const = default;
 };
 
@@ -72,18 +34,28 @@ struct NetDecision {
   std::string hint;                   // what would allow it, if anything would
 };
 
-// kNone denies all; kProxy wants a match of `allow`; kPublic takes any name but
-// an address that is not public; kOpen takes all. `deny` beats all of them. A bare
-// address needs an address pattern in every mode but kPublic and kOpen.
+// kNone denies all; kProxy wants a match of `allow`; kPublic takes any name and
+// port but names that only mean something inside (one label, ".internal", …)
+// and addresses that are not public or are an IPv4 address in disguise; kOpen
+// takes all. `deny` beats all of them. A bare address needs an address pattern
+// in every mode but kPublic and kOpen. The names of cloud metadata are denied
+// always; those of loopback unless the policy allows 127.0.0.1 or ::1.
 NetDecision DecideHost(const NetRules& rules, const Host& host, int port);
 
 // Whether DNS may answer for the name: it is allowed on some port.
 NetDecision DecideLookup(const NetRules& rules, const Host& host);
 
-// An answer for `host`. Metadata is denied always; other special addresses
-// unless private_addresses allows them (private and shared only) or the policy
-// allows that very address literally.
-NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddress& address);
+// An answer for `host`, to be reached at `port`; 0 asks for any port. Metadata
+// is denied always, and what `deny` names, also where it is carried inside an
+// IPv6 address; other special addresses unless private_addresses allows them
+// (private and shared only) or the policy allows that very address literally.
+// A literal address that DecideHost allowed must pass here too.
+NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddress& address,
+                          int port = 0);
+
+// Whether kPublic takes every host of the pattern with no rule that allows it;
+// metadata aside, which is denied whoever asks.
+bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses);
 
 // The ports that some rule allows, sorted: what transparent capture listens on.
 // 22, 80 and 443 are always among them.

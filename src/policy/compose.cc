@@ -147,39 +147,22 @@ FsPolicy ComposeFs(const FsPolicy& a, const FsPolicy& b) {
   return fs;
 }
 
-// In these modes net.allow does not limit what is reached.
-bool AnyName(const NetPolicy& net) { return net.mode >= NetMode::kPublic; }
-
-// Drops what another pattern of the list implies.
-void DropImpliedNames(Entries& names) {
-  SortUnique(names);
-  Entries kept;
-  for (const Entry& name : names) {
-    bool implied = std::any_of(names.begin(), names.end(), [&](const Entry& other) {
-      return other != name && IntersectHosts(name.text, other.text) == name.text;
-    });
-    if (!implied) kept.push_back(name);
-  }
-  names = std::move(kept);
-}
-
-Entries IntersectNames(const Entries& a, const Entries& b) {
-  Entries both;
-  for (const Entry& left : a) {
-    for (const Entry& right : b) {
-      if (auto text = IntersectHosts(left.text, right.text)) {
-        both.push_back({*text, *text == left.text ? left.origin : right.origin});
-      }
-    }
-  }
-  DropImpliedNames(both);
-  return both;
+// What of the list of `narrow` a side of a wider mode reaches. Open reaches
+// all; public all that is public, and what its own list adds to that.
+Entries AllowedBy(const NetPolicy& wide, const NetPolicy& narrow) {
+  if (wide.mode == NetMode::kOpen) return narrow.allow;
+  Entries added = IntersectHosts(wide.allow, narrow.allow);
+  if (wide.mode != NetMode::kPublic || narrow.mode == NetMode::kPublic) return added;
+  return Unite(PublicHosts(narrow.allow, wide.private_addresses), added);
 }
 
 Entries ComposeAllow(const NetPolicy& a, const NetPolicy& b) {
-  if (AnyName(a) && (a.allow.empty() || !AnyName(b))) return Unite(b.allow, {});
-  if (AnyName(b) && (b.allow.empty() || !AnyName(a))) return Unite(a.allow, {});
-  return IntersectNames(a.allow, b.allow);
+  // Among two open sides the lists mean nothing; one alone is kept as it is.
+  if (a.mode == b.mode && a.mode == NetMode::kOpen) {
+    if (a.allow.empty() || b.allow.empty()) return a.allow.empty() ? b.allow : a.allow;
+    return IntersectHosts(a.allow, b.allow);
+  }
+  return a.mode >= b.mode ? AllowedBy(a, b) : AllowedBy(b, a);
 }
 
 // On the host's own network every port is reached already.
@@ -337,7 +320,7 @@ Policy Canonical(Policy policy) {
   for (PathRules* denies : {&fs.deny_read, &fs.deny_write, &fs.deny_new, &policy.exec.deny}) {
     SortUnique(*denies);
   }
-  policy.net.allow = IntersectNames(policy.net.allow, policy.net.allow);
+  policy.net.allow = CanonicalHosts(policy.net.allow);
   for (Entries* names : {&policy.require, &policy.net.deny, &policy.net.tls_intercept,
                          &policy.exec.excluded, &policy.env.pass}) {
     SortUnique(*names);

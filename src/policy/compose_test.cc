@@ -6,6 +6,7 @@
 #include <random>
 
 #include "guard/path.h"
+#include "policy/host_lists.h"
 #include "policy/host_pattern.h"
 
 namespace cordon::policy {
@@ -64,15 +65,22 @@ bool MayCreate(const Policy& policy, const std::string& path) {
 }
 
 bool MatchesHost(const Entry& entry, const std::string& host, int port) {
+  if (entry.text.starts_with('@')) {
+    auto members = ExpandHostList(entry.text);
+    return std::any_of(members->begin(), members->end(), [&](const std::string& member) {
+      return MatchesHost({member, {}}, host, port);
+    });
+  }
   std::string name = entry.text, ports;
   if (size_t colon = name.find(':'); colon != std::string::npos) {
     ports = name.substr(colon + 1);
     name.resize(colon);
   }
   bool port_ok = ports.empty() ? port == 80 || port == 443 : std::stoi(ports) == port;
-  bool name_ok =
-      name == host || name == "*" ||
-      (name.starts_with("*.") && host.size() >= name.size() && host.ends_with(name.substr(1)));
+  bool apex_too = name.starts_with("**.");
+  std::string end = name.substr(std::min(name.find('.'), name.size()));
+  bool below = name.starts_with('*') && host.size() > end.size() && host.ends_with(end);
+  bool name_ok = name == host || below || (apex_too && host == end.substr(1));
   return name_ok && port_ok;
 }
 
@@ -81,10 +89,15 @@ bool Lists(const Entries& entries, const std::string& host, int port) {
                      [&](const Entry& entry) { return MatchesHost(entry, host, port); });
 }
 
+bool IsInside(const std::string& host) { return host == "10.0.0.1" || host == "git.corp"; }
+
+// In mode public what is not public needs to be listed.
 bool MayConnect(const Policy& policy, const std::string& host, int port) {
   const NetPolicy& net = policy.net;
   if (net.mode == NetMode::kNone || Lists(net.deny, host, port)) return false;
-  return net.mode != NetMode::kProxy || Lists(net.allow, host, port);
+  if (net.mode == NetMode::kOpen || Lists(net.allow, host, port)) return true;
+  bool inside = IsInside(host) && net.private_addresses == AddressMode::kDeny;
+  return net.mode == NetMode::kPublic && !inside;
 }
 
 bool MayReachPort(const Policy& policy, int port) {
@@ -102,10 +115,14 @@ bool PassesEnv(const Policy& policy, const std::string& name) {
 // ---- generated policies and questions ----
 
 const std::vector<std::string> kNames = {"a", "b", "k", ".env"};
-const std::vector<std::string> kHosts = {"x.com", "a.x.com", "b.a.x.com", "y.org", "ax.com"};
+const std::vector<std::string> kHosts = {"x.com",          "a.x.com",    "b.a.x.com",    "y.org",
+                                         "ax.com",         "github.com", "codeberg.org", "git.corp",
+                                         "api.github.com", "10.0.0.1"};
 const std::vector<std::string> kPatterns = {
-    "x.com",        "*.x.com", "a.x.com", "*.a.x.com", "a.x.com:443", "a.x.com:8443",
-    "*.x.com:8443", "y.org",   "*",       "*.org",     "x.com:80"};
+    "x.com",          "*.x.com",      "**.x.com",     "a.x.com",      "*.a.x.com",
+    "**.a.x.com:443", "a.x.com:443",  "a.x.com:8443", "*.x.com:8443", "y.org",
+    "**.y.org",       "x.com:80",     "@github",      "@codeberg",    "@yarn",
+    "github.com",     "*.github.com", "git.corp",     "10.0.0.1",     "**.codeberg.org:22"};
 
 class Generator {
  public:
@@ -405,30 +422,55 @@ TEST(Compose, HttpRulesThatDifferDenyTheHost) {
   EXPECT_EQ(Compose(a, b).net.rules, a.net.rules);
 }
 
+TEST(Compose, AListIsNarrowedByNamesAndKeptByItself) {
+  Policy a, b;
+  a.net = {.mode = NetMode::kProxy, .allow = {{"@github", {}}, {"x.com", {}}}};
+  b.net = {.mode = NetMode::kProxy, .allow = {{"API.github.com", {}}, {"**.x.com", {}}}};
+  EXPECT_EQ(Compose(a, b).net.allow, (Entries{{"api.github.com", {}}, {"x.com", {}}}));
+  b.net.allow = {{"@dev", {}}};
+  Policy c = Compose(a, b);
+  EXPECT_TRUE(MayConnect(c, "github.com", 22));
+  EXPECT_FALSE(MayConnect(c, "x.com", 443));
+  EXPECT_EQ(Compose(a, a).net.allow, (Entries{{"@github", {}}, {"x.com", {}}}));
+}
+
+TEST(Compose, WhatIsNotAPatternMeetsOnlyItself) {
+  Policy a, b;
+  a.net = {.mode = NetMode::kProxy, .allow = {{"*", {}}, {"@nothing", {}}}};
+  b.net = {.mode = NetMode::kProxy, .allow = {{"*", {}}, {"x.com", {}}}};
+  EXPECT_EQ(Compose(a, b).net.allow, (Entries{{"*", {}}}));
+}
+
 TEST(HostPattern, Intersects) {
   struct Case {
-    const char *a, *b, *both;
+    const char *a, *b;
+    std::vector<std::string> both;
   };
   const Case cases[] = {
-      {"x.com", "X.com", "x.com"},
-      {"*.x.com", "a.x.com", "a.x.com"},
-      {"*.x.com", "x.com", ""},
-      {"*.x.com", "ax.com", ""},
-      {"*.x.com", "*.a.x.com", "*.a.x.com"},
-      {"x.com", "x.com:443", "x.com:443"},
-      {"x.com", "x.com:22", ""},
-      {"x.com:22", "x.com:22", "x.com:22"},
-      {"@npm", "@npm", "@npm"},
-      {"@npm", "registry.npmjs.org", ""},
-      {"*", "@npm", ""},
-      {"*", "x.com", "x.com"},
-      {"[::1]:80", "[::1]", "[::1]:80"},
-      {"::1", "::1", "::1"},
+      {"x.com", "X.com", {"x.com"}},
+      {"*.x.com", "a.x.com", {"a.x.com"}},
+      {"*.x.com", "x.com", {}},
+      {"**.x.com", "x.com", {"x.com"}},
+      {"**.x.com", "*.x.com", {"*.x.com"}},
+      {"*.x.com", "ax.com", {}},
+      {"*.x.com", "*.a.x.com", {"*.a.x.com"}},
+      {"x.com", "x.com:443", {"x.com:443"}},
+      {"x.com", "x.com:22", {}},
+      {"x.com:22", "x.com:22", {"x.com:22"}},
+      {"@npm", "@npm", {"@npm"}},
+      {"@codeberg", "**.codeberg.org:22", {"**.codeberg.org:22"}},
+      {"@codeberg", "git.codeberg.org", {"git.codeberg.org"}},
+      {"@npm", "x.com", {}},
+      {"*", "x.com", {}},
+      {"[::1]:80", "[::1]", {"[::1]:80"}},
+      {"::1", "0::1", {"[::1]"}},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(IntersectHosts(c.a, c.b).value_or(""), c.both) << c.a << " " << c.b;
-    EXPECT_EQ(IntersectHosts(c.b, c.a).value_or(""), c.both) << c.b << " " << c.a;
+    EXPECT_EQ(IntersectHosts(c.a, c.b), c.both) << c.a << " " << c.b;
+    EXPECT_EQ(IntersectHosts(c.b, c.a), c.both) << c.b << " " << c.a;
   }
+  EXPECT_TRUE(HostsOverlap("@github", "api.github.com:9"));
+  EXPECT_FALSE(HostsOverlap("@github", "x.com"));
 }
 
 }  // namespace

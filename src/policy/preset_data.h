@@ -14,5 +14,6 @@ struct PresetData {
   std::span<const FlatNode> nodes;
 };
 std::span<const PresetData> PresetTable();
+std::span<const FlatNode> HostListData();  // of hosts.toml
 
 }  // namespace cordon::policy

@@ -78,8 +78,8 @@ constexpr Key kKeys[] = {
     {"net.allow", NamesField{CORDON_MEMBER(net.allow), CheckHost}, "[]",
      "[\"github.com\", \"*.githubusercontent.com\", \"api.example.com:8443\", \"@npm\"]",
      "Names that may be reached in mode `proxy`; no port means 80 and 443; `@name` is a list."},
-    {"net.deny", NamesField{CORDON_MEMBER(net.deny), CheckHost}, "[]", "[\"gist.github.com\"]",
-     "Names that may not be reached; beats `allow`."},
+    {"net.deny", NamesField{CORDON_MEMBER(net.deny), CheckDeniedHost}, "[]",
+     "[\"gist.github.com\"]", "Names that may not be reached; beats `allow`."},
     {"net.unix_sockets", Paths(CORDON_MEMBER(net.unix_sockets), PathUse::kLiteral), "[]",
      "[\"~/.ssh/agent.sock\"]", "Host sockets that may be connected to."},
     {"net.unix_sockets_dangerous",
@@ -203,7 +203,8 @@ std::string TypeName(const Field& field) {
                         },
                         [](const DataDirField&) { return std::string("path"); },
                         [](const NamesField& f) {
-                          if (f.check == CheckHost) return std::string("list of hosts");
+                          if (f.check == CheckHost || f.check == CheckDeniedHost)
+                            return std::string("list of hosts");
                           return std::string("list of names");
                         },
                         [](const EnumField& f) { return ListOf(f.names, ", "); },

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "guard/host_pattern.h"
 #include "guard/path.h"
+#include "policy/host_lists.h"
 
 namespace cordon::policy {
 namespace {
@@ -227,6 +229,12 @@ class PathParser {
   bool optional_ = false;
 };
 
+Status CheckHostFor(std::string_view text, guard::PatternUse use) {
+  CORDON_ASSIGN_OR_RETURN(std::vector<std::string> hosts, ExpandHosts(text));
+  for (const std::string& host : hosts) CORDON_TRY(guard::ParseHostPattern(host, use));
+  return {};
+}
+
 }  // namespace
 
 Error BadValue(std::string_view expected, std::string_view got) {
@@ -275,12 +283,9 @@ std::string FormatPath(const PathRule& rule) {
   return text;
 }
 
-Status CheckHost(std::string_view text) {
-  bool bad = text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
-               return IsControl(c) || c == ' ' || c == '/';
-             });
-  if (bad) return BadValue("a host name or pattern", text);
-  return {};
+Status CheckHost(std::string_view text) { return CheckHostFor(text, guard::PatternUse::kAllow); }
+Status CheckDeniedHost(std::string_view text) {
+  return CheckHostFor(text, guard::PatternUse::kDeny);
 }
 
 Status CheckEnvName(std::string_view text) {
@@ -306,8 +311,10 @@ Status CheckWord(std::string_view text) {
 }
 
 Status CheckProxyUrl(std::string_view text) {
+  bool spaced =
+      std::any_of(text.begin(), text.end(), [](char c) { return IsControl(c) || c == ' '; });
   for (std::string_view scheme : {"http://", "https://", "socks5://"}) {
-    if (text.starts_with(scheme) && CheckHost(text.substr(scheme.size()))) return {};
+    if (text.starts_with(scheme) && text.size() > scheme.size() && !spaced) return {};
   }
   return BadValue("a proxy like \"http://proxy.corp:3128\"", text);
 }

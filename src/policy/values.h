@@ -49,9 +49,10 @@ Result<PathRule> ParsePath(std::string_view text, PathUse use, const Context& co
 // The text that ParsePath reads back as `rule`.
 std::string FormatPath(const PathRule& rule);
 
-// A host name, pattern, address or "@list", with or without ":port". Only what
-// can never be meant is refused here.
+// A host name, pattern or address, with or without ":port", or a "@list" that
+// exists: see guard::ParseHostPattern. A host to deny may be as wide as "*.com".
 Status CheckHost(std::string_view text);
+Status CheckDeniedHost(std::string_view text);
 // [A-Za-z_][A-Za-z0-9_]*
 Status CheckEnvName(std::string_view text);
 // The name of a feature or group that `require` takes.

@@ -155,14 +155,20 @@ TEST(ParsePath, AWorkspaceWithGlobCharactersIsLiteral) {
 TEST(Checks, NameWhatIsWrong) {
   EXPECT_TRUE(CheckHost("*.github.com:8443"));
   EXPECT_TRUE(CheckHost("@npm"));
-  for (const char* text : {"", "a b", "a/b", "a\n", "http://x"})
+  for (const char* text :
+       {"", "a b", "a/b", "a\n", "http://x", "*", "*.com", "127.1", "a:b", "@npm:1"})
     EXPECT_FALSE(CheckHost(text)) << text;
+  EXPECT_THAT(CheckHost("*.com").error().hint, HasSubstr("net.mode = \"public\""));
+  EXPECT_THAT(CheckHost("@nmp").error().hint, HasSubstr("@npm"));
+  EXPECT_TRUE(CheckDeniedHost("*.com"));
+  EXPECT_FALSE(CheckDeniedHost("*"));
   EXPECT_TRUE(CheckEnvName("LC_ALL"));
   for (const char* text : {"", "1A", "A=B", "A ", "A\xe2\x80\x8b"})
     EXPECT_FALSE(CheckEnvName(text));
   EXPECT_TRUE(CheckFeature("limits.cpu"));
   EXPECT_THAT(CheckFeature("secomp").error().hint, HasSubstr("seccomp"));
   EXPECT_TRUE(CheckProxyUrl("http://proxy.corp:3128"));
+  EXPECT_TRUE(CheckProxyUrl("http://user:word@proxy.corp:3128"));
   for (const char* text : {"", "proxy:1", "http://", "ftp://x", "http://a b"}) {
     EXPECT_FALSE(CheckProxyUrl(text)) << text;
   }

@@ -1,0 +1,61 @@
+// A client that knows of no proxy: it connected to an address, and the network
+// namespace made that address ours.
+#include "proxy/connection.h"
+#include "proxy/http_rules.h"
+#include "proxy/reach.h"
+#include "proxy/tunnel.h"
+
+namespace cordon::proxy {
+namespace {
+
+constexpr int kHttpPort = 80;
+
+// An address that DNS gave out stands for its name; any other for itself.
+guard::HostPort TargetOf(const Server& server, const Endpoint& meant) {
+  auto name = server.names.NameOf(meant.address);
+  if (name) return {*name, meant.port};
+  return {{.name = guard::ToString(meant.address), .address = meant.address}, meant.port};
+}
+
+bool LooksLikeHttp(std::string_view bytes) {
+  size_t letters = bytes.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  return letters != bytes.npos && letters > 0 && bytes[letters] == ' ';
+}
+
+// On the port of plain HTTP the client is told; elsewhere it is reset.
+Task<void> Refuse(Connection& connection, guard::HostPort target, Refusal refusal) {
+  connection.Deny(target.host.name, target.port, refusal);
+  if (target.port == kHttpPort) {
+    connection.ExpectWithin(connection.server.options.limits.handshake_ms);
+    bool read = co_await connection.ReadMore();
+    if (read && LooksLikeHttp(connection.in)) {
+      std::string text = TextOf(refusal, target.host.name, target.port);
+      co_await AnswerHttp(connection, HttpStatusOf(refusal.reason), refusal.reason, text);
+      co_return;
+    }
+  }
+  connection.Cut();
+}
+
+}  // namespace
+
+Task<void> ServeCapture(Connection& connection) {
+  auto meant = LocalEndpoint(connection.client);
+  if (!meant) co_return;
+  connection.ExpectNothing();
+  Server& server = connection.server;
+  guard::HostPort target = TargetOf(server, *meant);
+  auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
+  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target.host)) {
+    co_await RunInspected(connection, target);
+    co_return;
+  }
+  auto refusal = co_await Reach(connection, target, Purpose::kTunnel);
+  if (refusal) {
+    co_await Refuse(connection, target, *refusal);
+    co_return;
+  }
+  co_await RunTunnel(connection);
+}
+
+}  // namespace cordon::proxy

@@ -1,0 +1,124 @@
+// One connection from the sandbox, and what all of them share. Everything here
+// lives on the proxy's thread.
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <string>
+
+#include "guard/net_rules.h"
+#include "proxy/async.h"
+#include "proxy/name_table.h"
+#include "proxy/own_addresses.h"
+#include "proxy/parent_proxy.h"
+#include "proxy/proxy.h"
+#include "proxy/relay.h"
+#include "proxy/resolver.h"
+#include "proxy/socks5.h"
+
+namespace cordon::proxy {
+
+class Connection;
+
+struct Server {
+  Server(const Executor& ex, ProxyOptions opts)
+      : executor(ex), options(std::move(opts)), resolver(ex) {}
+
+  // The rules with the host's own addresses as they are now.
+  const guard::NetRules& Rules();
+
+  Executor executor;
+  ProxyOptions options;
+  std::optional<ParentProxy> parent;
+  Resolver resolver;
+  NameTable names;
+  RelayBuffers buffers;
+  OwnAddresses own;
+  std::list<Connection*> connections;
+};
+
+// Why a connection is not made.
+struct Refusal {
+  Reason reason = Reason::kInternal;
+  std::string rule;
+  std::string hint;
+  std::string detail;   // of a failure: "connection refused"
+  std::string address;  // the denied one
+  SocksReply socks_reply = SocksReply::kDenied;
+
+  static Refusal Of(const guard::NetDecision& decision);
+  static Refusal Invalid(const Error& error);
+  static Refusal Failed(std::string detail, SocksReply reply = SocksReply::kFailure);
+};
+
+class Connection {
+ public:
+  enum class Kind { kMux, kCapture };
+  Connection(Server& server_in, Socket client_in, Kind kind);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Task<void> Serve();
+
+  // Ends what it waits for; it then says why, where it still can.
+  void Expire();
+  // Ends it without a word.
+  void Cut();
+  // The server goes before this does.
+  void Abandon() { abandoned_ = true; }
+
+  // What has been read but not used. Reads more into it: false at the end, after
+  // an error and when the time is up.
+  std::string in;
+  Task<bool> ReadMore();
+  Task<bool> Write(std::string_view bytes);
+  // Says no more, and lets the client read what was said: closing at once with
+  // its bytes unread would reset what it has not read yet.
+  Task<void> Linger();
+
+  // A deadline for what the client has to say next, until it is lifted; the idle
+  // time counts beside it.
+  void ExpectWithin(uint64_t ms);
+  void ExpectNothing() { client_deadline_ = Clock::time_point::max(); }
+  Clock::time_point deadline() const { return std::min(client_deadline_, idle.deadline); }
+  bool expired() const { return expired_; }
+
+  // The events of this connection. Begin before the first word to the upstream;
+  // Finish, at the latest by the destructor, when it has gone.
+  void Begin(const guard::HostPort& target, const std::string& address, const std::string& rule);
+  void Finish();
+  void Deny(std::string_view host, int port, const Refusal& refusal);
+  const std::optional<guard::HostPort>& target() const { return target_; }
+  NetEvent& event() { return event_; }
+
+  Server& server;
+  Socket client;
+  std::optional<Socket> upstream;
+  Idle idle;
+
+ private:
+  Kind kind_;
+  Clock::time_point client_deadline_;
+  bool expired_ = false;
+  bool abandoned_ = false;
+  std::optional<guard::HostPort> target_;
+  NetEvent event_;
+  Clock::time_point started_;
+  std::list<Connection*>::iterator self_;
+};
+
+// How each protocol is served, to its end.
+Task<void> ServeHttp(Connection& connection);
+// HTTP whose every request must be for `target`: what a rule has to see.
+Task<void> ServeHttpFor(Connection& connection, const guard::HostPort& target);
+Task<void> ServeSocks(Connection& connection);
+Task<void> ServeCapture(Connection& connection);
+
+// A short answer of our own with X-Cordon-Reason; the connection ends with it.
+Task<void> AnswerHttp(Connection& connection, int status, Reason reason, std::string_view text);
+int HttpStatusOf(Reason reason);
+std::string TextOf(const Refusal& refusal, std::string_view host, int port);
+
+}  // namespace cordon::proxy

@@ -1,0 +1,203 @@
+#include "proxy/http_exchange.h"
+
+#include <array>
+
+#include "proxy/reach.h"
+#include "proxy/tunnel.h"
+
+namespace cordon::proxy {
+namespace {
+
+constexpr size_t kMaxResponseHead = 64 * 1024;
+constexpr size_t kReadBytes = 16 * 1024;
+
+}  // namespace
+
+Exchange::Exchange(Connection& connection, const RequestHead& head, guard::HostPort target,
+                   std::string origin_form)
+    : connection_(connection),
+      head_(head),
+      target_(std::move(target)),
+      origin_form_(std::move(origin_form)) {}
+
+Task<std::optional<Refusal>> Exchange::Run() {
+  auto refusal = co_await Open();
+  if (!refusal) refusal = co_await Converse();
+  // A kept connection may have been closed by its server just now; what has no
+  // body can be asked again.
+  if (refusal && reused_ && answer_ == Answer::kNone && head_.body.kind == BodyKind::kNone) {
+    Drop();
+    refusal = co_await Open();
+    if (!refusal) refusal = co_await Converse();
+  }
+  if (switched_) co_return std::nullopt;
+  bool complete = answer_ == Answer::kComplete && body_sent_;
+  reusable_ = complete && client_keeps_ == KeepAlive::kYes;
+  if (!complete || upstream_keeps_ == KeepAlive::kNo) Drop();
+  if (answer_ == Answer::kComplete && !reusable_) co_await connection_.Linger();
+  co_return refusal;
+}
+
+Task<std::optional<Refusal>> Exchange::Open() {
+  reused_ = connection_.upstream && connection_.target() == target_;
+  if (reused_) co_return std::nullopt;
+  Drop();
+  co_return co_await Reach(connection_, target_, Purpose::kHttpRequest);
+}
+
+void Exchange::Drop() {
+  connection_.upstream.reset();
+  connection_.Finish();
+}
+
+std::string Exchange::RequestText() const {
+  guard::HostPort shown = target_;
+  std::string host = shown.port == 80 ? guard::ToString(shown.host) : guard::ToString(shown);
+  const ParentProxy* parent = HttpParentFor(connection_.server, target_);
+  if (parent == nullptr) return FormatRequest(head_, origin_form_, host);
+  std::string text = FormatRequest(head_, "http://" + host + origin_form_, host);
+  if (parent->user.empty()) return text;
+  text.insert(text.size() - 2, "Proxy-Authorization: " + BasicCredentials(*parent) + "\r\n");
+  return text;
+}
+
+Task<std::optional<Refusal>> Exchange::Converse() {
+  problem_.clear();
+  from_upstream_.clear();
+  body_sent_ = head_.body.kind == BodyKind::kNone;
+  std::string text = RequestText();
+  connection_.event().bytes_out += text.size();
+  bool sent = !co_await WriteAll(*connection_.upstream, text);
+  if (sent && body_sent_) {
+    co_await Receive();
+  } else if (sent) {
+    co_await Both(SendBody(), Receive());
+  }
+  if (switched_ || answer_ != Answer::kNone) co_return std::nullopt;
+  if (problem_.empty()) problem_ = "the server closed the connection";
+  Refusal refusal = Refusal::Failed(problem_);
+  refusal.address = connection_.event().address;
+  co_return refusal;
+}
+
+Task<void> Exchange::SendBody() {
+  BodyReader reader(head_.body);
+  std::string out;
+  while (!reader.done()) {
+    if (connection_.in.empty() && !co_await connection_.ReadMore()) break;
+    out.clear();
+    auto taken = reader.Read(connection_.in, out);
+    if (!taken) break;
+    connection_.in.erase(0, *taken);
+    connection_.idle.Touch();
+    connection_.event().bytes_out += out.size();
+    if (co_await WriteAll(*connection_.upstream, out)) co_return;  // an answer may still come
+  }
+  body_sent_ = reader.done();
+  // Half a request must not be left standing: its server would wait for the rest.
+  if (!body_sent_ && answer_ != Answer::kComplete) {
+    problem_ = "the request's body is malformed or incomplete";
+    Reset(*connection_.upstream);
+  }
+}
+
+Task<void> Exchange::Receive() {
+  ResponseHead head;
+  if (!co_await ReceiveFinalHead(head)) {
+    Reset(*connection_.upstream);  // ends the sending of a body too
+    co_return;
+  }
+  bool framed = !head.has_body || head.body.kind != BodyKind::kUntilClose;
+  upstream_keeps_ = framed ? head.keep_alive : KeepAlive::kNo;
+  client_keeps_ = framed ? head_.keep_alive : KeepAlive::kNo;
+  std::string text = FormatResponse(head, client_keeps_);
+  connection_.event().bytes_in += text.size();
+  answer_ = Answer::kBroken;
+  if (co_await connection_.Write(text)) {
+    if (head.status == 101) {
+      co_await Switch();
+      co_return;
+    }
+    if (co_await ReceiveBody(head)) answer_ = Answer::kComplete;
+  }
+  // A client must not take half an answer for a whole one.
+  if (answer_ == Answer::kBroken) Reset(connection_.client);
+  // An answer before the end of the request: the rest of it is not read.
+  ErrorCode ignored;
+  if (!body_sent_ && connection_.client.is_open()) connection_.client.cancel(ignored);
+}
+
+// Interim answers are passed on as they come: a client may wait for 100 with its
+// body.
+Task<bool> Exchange::ReceiveFinalHead(ResponseHead& head) {
+  for (;;) {
+    if (!co_await ReceiveHead(head)) co_return false;
+    if (head.status >= 200 || (head.status == 101 && head_.wants_websocket)) co_return true;
+    if (head.status == 101) {
+      problem_ = "the server changes to a protocol nobody asked for";
+      co_return false;
+    }
+    std::string text = FormatResponse(head, KeepAlive::kYes);
+    if (head_.minor_version == 1 && !co_await connection_.Write(text)) co_return false;
+  }
+}
+
+Task<bool> Exchange::ReceiveHead(ResponseHead& head) {
+  HeadScanner scanner;
+  for (;;) {
+    auto state = scanner.Scan(from_upstream_);
+    if (state == HeadScanner::State::kComplete) break;
+    if (state == HeadScanner::State::kMalformed || from_upstream_.size() > kMaxResponseHead) {
+      problem_ = "the server's answer is not HTTP/1.1";
+      co_return false;
+    }
+    if (!co_await ReadUpstream()) co_return false;
+  }
+  auto parsed =
+      ParseResponseHead(std::string_view(from_upstream_).substr(0, scanner.size()), head_.method);
+  from_upstream_.erase(0, scanner.size());
+  if (!parsed) {
+    problem_ = "the server's answer: " + parsed.error().message;
+    co_return false;
+  }
+  head = std::move(*parsed);
+  co_return true;
+}
+
+Task<bool> Exchange::ReceiveBody(const ResponseHead& head) {
+  if (!head.has_body) co_return true;
+  BodyReader reader(head.body);
+  std::string out;
+  while (!reader.done()) {
+    if (from_upstream_.empty() && !co_await ReadUpstream()) {
+      co_return head.body.kind == BodyKind::kUntilClose&& problem_.empty();
+    }
+    out.clear();
+    auto taken = reader.Read(from_upstream_, out);
+    if (!taken) co_return false;
+    from_upstream_.erase(0, *taken);
+    connection_.event().bytes_in += out.size();
+    if (!co_await connection_.Write(out)) co_return false;
+    connection_.idle.Touch();
+  }
+  // More than the answer: nothing that could be made sense of.
+  if (!from_upstream_.empty()) upstream_keeps_ = KeepAlive::kNo;
+  co_return true;
+}
+
+Task<bool> Exchange::ReadUpstream() {
+  std::array<char, kReadBytes> buffer;
+  ReadResult got = co_await ReadSome(*connection_.upstream, buffer);
+  if (got.error) problem_ = "the connection to the server broke";
+  if (got.error || got.bytes == 0) co_return false;
+  connection_.idle.Touch();
+  from_upstream_.append(buffer.data(), got.bytes);
+  co_return true;
+}
+
+Task<void> Exchange::Switch() {
+  switched_ = true;
+  if (co_await connection_.Write(from_upstream_)) co_await RunRelay(connection_);
+}
+
+}  // namespace cordon::proxy

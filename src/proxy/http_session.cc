@@ -1,0 +1,177 @@
+// A client that speaks HTTP/1.1: CONNECT, and requests for http:// that are
+// passed on one by one.
+#include "proxy/connection.h"
+#include "proxy/http_exchange.h"
+#include "proxy/http_head.h"
+#include "proxy/http_rules.h"
+#include "proxy/reach.h"
+#include "proxy/tunnel.h"
+
+namespace cordon::proxy {
+namespace {
+
+constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
+constexpr int kHttpPort = 80;
+
+struct BadHead {
+  int status = 0;  // 0: nobody is there to be told
+  std::string text;
+};
+
+// The next head: its bytes are taken off `in`.
+Task<std::expected<RequestHead, BadHead>> ReadHead(Connection& connection) {
+  const size_t most = connection.server.options.limits.head_bytes;
+  HeadScanner scanner;
+  for (;;) {
+    auto state = scanner.Scan(connection.in);
+    if (state == HeadScanner::State::kMalformed) {
+      co_return std::unexpected(BadHead{400, "a head that is not HTTP/1.1"});
+    }
+    bool complete = state == HeadScanner::State::kComplete;
+    if ((complete ? scanner.size() : connection.in.size()) > most) {
+      co_return std::unexpected(BadHead{431, "a head that is too large"});
+    }
+    if (complete) break;
+    bool begun = !connection.in.empty();
+    if (co_await connection.ReadMore()) continue;
+    if (begun && connection.expired()) {
+      co_return std::unexpected(BadHead{408, "a head that did not come in time"});
+    }
+    co_return std::unexpected(BadHead{});
+  }
+  auto head = ParseRequestHead(std::string_view(connection.in).substr(0, scanner.size()));
+  connection.in.erase(0, scanner.size());
+  connection.ExpectNothing();
+  if (!head) co_return std::unexpected(BadHead{400, head.error().message});
+  co_return std::move(*head);
+}
+
+Task<void> Refuse(Connection& connection, std::string host, int port, Refusal refusal) {
+  connection.Deny(host, port, refusal);
+  std::string text = TextOf(refusal, host, port);
+  co_await AnswerHttp(connection, HttpStatusOf(refusal.reason), refusal.reason, text);
+}
+
+Task<void> RefuseHead(Connection& connection, BadHead bad) {
+  if (bad.status == 0) co_return;
+  connection.Deny("", 0, {.reason = Reason::kRequestInvalid, .detail = bad.text});
+  std::string text = "cordon: request denied: " + bad.text;
+  co_await AnswerHttp(connection, bad.status, Reason::kRequestInvalid, text);
+}
+
+Refusal InvalidRequest(std::string detail) {
+  return {.reason = Reason::kRequestInvalid, .detail = std::move(detail)};
+}
+
+Task<void> ServeConnect(Connection& connection, RequestHead head) {
+  if (head.body.kind != BodyKind::kNone) {
+    co_await Refuse(connection, head.target, 0, InvalidRequest("CONNECT with a body"));
+    co_return;
+  }
+  // The Host field has no say here.
+  auto target = guard::ParseHostPort(head.target);
+  if (!target) {
+    co_await Refuse(connection, head.target, 0, Refusal::Invalid(target.error()));
+    co_return;
+  }
+  Server& server = connection.server;
+  auto decision = guard::DecideHost(server.Rules(), target->host, target->port);
+  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target->host)) {
+    if (co_await connection.Write(kEstablished)) co_await RunInspected(connection, *target);
+    co_return;
+  }
+  auto refusal = co_await Reach(connection, *target, Purpose::kTunnel);
+  if (refusal) {
+    co_await Refuse(connection, target->host.name, target->port, *refusal);
+    co_return;
+  }
+  if (co_await connection.Write(kEstablished)) co_await RunTunnel(connection);
+}
+
+// What a request is for.
+struct Asked {
+  guard::HostPort target;
+  std::string origin_form;
+};
+
+Result<Asked> AskedOfProxy(const RequestHead& head) {
+  CORDON_ASSIGN_OR_RETURN(AbsoluteTarget absolute, ParseAbsoluteTarget(head.target));
+  CORDON_ASSIGN_OR_RETURN(guard::HostPort target,
+                          guard::ParseHostPort(absolute.authority, kHttpPort));
+  return Asked{std::move(target), std::move(absolute.origin_form)};
+}
+
+// Of a server that `fixed` stands for: the Host must be it.
+Result<Asked> AskedOfServer(const RequestHead& head, const guard::HostPort& fixed) {
+  Error mismatch{.code = Code::kDenied,
+                 .reason = Reason::kNameMismatch,
+                 .message = "a request for another host on this connection"};
+  if (!head.target.starts_with('/')) {
+    CORDON_ASSIGN_OR_RETURN(Asked asked, AskedOfProxy(head));
+    if (asked.target != fixed) return mismatch;
+    return asked;
+  }
+  CORDON_ASSIGN_OR_RETURN(guard::HostPort host, guard::ParseHostPort(head.host, fixed.port));
+  if (host != fixed) return mismatch;
+  return Asked{fixed, head.target};
+}
+
+// One request and its answer; whether another may follow on the connection.
+Task<bool> ServeRequest(Connection& connection, RequestHead head,
+                        const std::optional<guard::HostPort>& fixed) {
+  auto asked = fixed ? AskedOfServer(head, *fixed) : AskedOfProxy(head);
+  if (!asked) {
+    co_await Refuse(connection, head.target, 0, Refusal::Invalid(asked.error()));
+    co_return false;
+  }
+  const guard::HostPort& target = asked->target;
+  auto decision = DecideRequest(connection.server.options.rules.http_rules, target.host,
+                                head.method, asked->origin_form);
+  // The host first: a denied one is told nothing about rules of requests.
+  auto host = guard::DecideHost(connection.server.Rules(), target.host, target.port);
+  if (!host.allowed || !decision.allowed) {
+    co_await Refuse(connection, target.host.name, target.port,
+                    Refusal::Of(host.allowed ? decision : host));
+    co_return false;
+  }
+  Exchange exchange(connection, head, target, asked->origin_form);
+  auto refusal = co_await exchange.Run();
+  if (refusal) {
+    co_await Refuse(connection, target.host.name, target.port, *refusal);
+    co_return false;
+  }
+  co_return exchange.reusable();
+}
+
+Task<void> ServeRequests(Connection& connection, std::optional<guard::HostPort> fixed) {
+  for (;;) {
+    auto head = co_await ReadHead(connection);
+    if (!head) {
+      co_await RefuseHead(connection, head.error());
+      co_return;
+    }
+    if (head->method == "CONNECT") {
+      if (!fixed) co_await ServeConnect(connection, *head);
+      co_return;
+    }
+    if (!co_await ServeRequest(connection, *head, fixed)) co_return;
+    connection.idle.Touch();
+    if (!connection.in.empty()) {
+      connection.ExpectWithin(connection.server.options.limits.handshake_ms);
+      continue;
+    }
+    // Idle between requests; once one begins it has to come in time.
+    if (!co_await connection.ReadMore()) co_return;
+    connection.ExpectWithin(connection.server.options.limits.handshake_ms);
+  }
+}
+
+}  // namespace
+
+Task<void> ServeHttp(Connection& connection) { co_await ServeRequests(connection, std::nullopt); }
+
+Task<void> ServeHttpFor(Connection& connection, const guard::HostPort& target) {
+  co_await ServeRequests(connection, target);
+}
+
+}  // namespace cordon::proxy

@@ -1,0 +1,83 @@
+// A client that speaks SOCKS5.
+#include "proxy/connection.h"
+#include "proxy/http_rules.h"
+#include "proxy/reach.h"
+#include "proxy/tunnel.h"
+
+namespace cordon::proxy {
+namespace {
+
+Task<bool> Greet(Connection& connection) {
+  SocksGreeting greeting = ParseSocksGreeting(connection.in);
+  while (greeting.state == SocksState::kNeedMore) {
+    if (!co_await connection.ReadMore()) co_return false;
+    greeting = ParseSocksGreeting(connection.in);
+  }
+  if (greeting.state == SocksState::kMalformed) co_return false;
+  connection.in.erase(0, greeting.size);
+  bool said = co_await connection.Write(greeting.no_auth ? kSocksUseNoAuth : kSocksNoMethod);
+  co_return said&& greeting.no_auth;
+}
+
+Task<void> Reply(Connection& connection, SocksReply reply) {
+  std::string text = FormatSocksReply(reply);
+  co_await connection.Write(text);
+  if (reply != SocksReply::kOk) co_await connection.Linger();
+}
+
+Task<void> Refuse(Connection& connection, const SocksRequest& request, Refusal refusal) {
+  connection.Deny(request.host, request.port, refusal);
+  co_await Reply(connection, refusal.socks_reply);
+}
+
+Refusal Malformed(const SocksRequest& request) {
+  return {.reason = Reason::kRequestInvalid,
+          .detail = request.problem == SocksReply::kBadCommand ? "only CONNECT is spoken"
+                                                               : "a malformed SOCKS5 request",
+          .socks_reply = request.problem};
+}
+
+Task<void> Connect(Connection& connection, SocksRequest request) {
+  auto host = guard::ParseHost(request.host);
+  if (!host || request.port == 0) {
+    Refusal refusal{.reason = Reason::kRequestInvalid, .detail = "port 0"};
+    if (!host) refusal = Refusal::Invalid(host.error());
+    co_await Refuse(connection, request, refusal);
+    co_return;
+  }
+  guard::HostPort target{*host, request.port};
+  Server& server = connection.server;
+  auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
+  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target.host)) {
+    co_await Reply(connection, SocksReply::kOk);
+    co_await RunInspected(connection, target);
+    co_return;
+  }
+  auto refusal = co_await Reach(connection, target, Purpose::kTunnel);
+  if (refusal) {
+    co_await Refuse(connection, request, *refusal);
+    co_return;
+  }
+  co_await Reply(connection, SocksReply::kOk);
+  co_await RunTunnel(connection);
+}
+
+}  // namespace
+
+Task<void> ServeSocks(Connection& connection) {
+  if (!co_await Greet(connection)) co_return;
+  SocksRequest request = ParseSocksRequest(connection.in);
+  while (request.state == SocksState::kNeedMore) {
+    if (!co_await connection.ReadMore()) co_return;
+    request = ParseSocksRequest(connection.in);
+  }
+  connection.ExpectNothing();
+  if (request.state == SocksState::kMalformed) {
+    co_await Refuse(connection, request, Malformed(request));
+    co_return;
+  }
+  connection.in.erase(0, request.size);
+  co_await Connect(connection, request);
+}
+
+}  // namespace cordon::proxy

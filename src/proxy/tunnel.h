@@ -1,0 +1,21 @@
+// A connection that is passed on without being understood, but for the name in
+// a TLS client's first message.
+#pragma once
+
+#include "proxy/connection.h"
+
+namespace cordon::proxy {
+
+// `upstream` is open. The server may speak at once; what the client says first is
+// held until it was looked at: of TLS the server name must be the target's. Ends
+// when both directions have.
+Task<void> RunTunnel(Connection& connection);
+
+// The same without a look.
+Task<void> RunRelay(Connection& connection);
+
+// For a host that has rules for its requests: they are read as HTTP, each of them
+// is decided, and what cannot be read is denied. Nothing is dialled yet.
+Task<void> RunInspected(Connection& connection, guard::HostPort target);
+
+}  // namespace cordon::proxy
