@@ -15,6 +15,7 @@ TEST(ParseUrl, ReadsHostAndPort) {
   EXPECT_EQ(ToString(ParseUrl("http://a.test")->target), "a.test:80");
   EXPECT_EQ(ToString(ParseUrl("http://a.test:8080/x@y")->target), "a.test:8080");
   EXPECT_EQ(ToString(ParseUrl("http://[::1]:22/")->target), "[::1]:22");
+  EXPECT_EQ(ToString(ParseUrl("http://1.2.3.4.evil.test/")->target), "1.2.3.4.evil.test:80");
   EXPECT_EQ(ToString(ParseUrl("http://1.2.3.4?x")->target), "1.2.3.4:80");
 }
 
@@ -63,7 +64,13 @@ TEST(ParseUrl, RefusesWhatClientsReadDifferently) {
                                 "http://.a.test/",
                                 "http://%/",
                                 "http://\u24dbocalhost/",
-                                "http://*.a.test/"}) {
+                                "http://*.a.test/",
+                                "http://1.2.3.4.5/",
+                                "http://1.2.3.4x:80x/",
+                                "http://[::1]x/",
+                                "http://a.test:80x/",
+                                "http://1.2.3.4%41/",
+                                "http://1.2.3.4.5:80/"}) {
     EXPECT_FALSE(ParseUrl(text)) << text;
   }
   EXPECT_FALSE(ParseUrl(std::string_view("http://a.test\0.b/", 17)));
