@@ -64,6 +64,14 @@ class Run {
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
+    if (options_.on_sockets) {
+      Status taken = options_.on_sockets(std::move(launched_.sockets), launched_.pidfd.get());
+      if (!taken) {
+        Kill();
+        Reap();
+        return std::move(taken).error();
+      }
+    }
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
