@@ -20,7 +20,8 @@ bool IsShortage(int error) {
 Task<void> AcceptAll(Executor executor, Socket listener, std::function<void(Socket)> on_client) {
   Signal pause(executor);
   for (;;) {
-    if (co_await WaitReady(listener, Ready::kRead)) co_return;
+    ErrorCode failed = co_await WaitReady(listener, Ready::kRead);
+    if (failed) co_return;
     for (int count = 0; count < kAtOnce; ++count) {
       sys::UniqueFd fd(
           accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));

@@ -93,7 +93,8 @@ Task<ErrorCode> WriteAll(Socket& socket, std::string_view bytes) {
     if (sent > 0) {
       bytes.remove_prefix(static_cast<size_t>(sent));
     } else if (sent < 0 && WouldBlock(errno)) {
-      if (ErrorCode error = co_await WaitReady(socket, Ready::kWrite)) co_return error;
+      ErrorCode error = co_await WaitReady(socket, Ready::kWrite);
+      if (error) co_return error;
     } else if (sent == 0 || errno != EINTR) {
       co_return FromErrno(errno);
     }

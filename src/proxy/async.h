@@ -1,6 +1,9 @@
 // Asio as the proxy uses it: one thread, coroutines, errors as values. Included
 // by sources of this folder only, never by a header that others see. The
 // templates are instantiated in async.cc alone, for the sake of compile time.
+//
+// g++ 12 lays out the frame wrongly for some coroutines with co_await inside a
+// condition: give its result a name first.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -55,12 +55,14 @@ Connection::~Connection() {
 Task<void> Connection::Serve() {
   if (kind_ == Kind::kCapture) {
     co_await ServeCapture(*this);
-  } else if (co_await ReadMore()) {
-    if (in[0] == 5) {
-      co_await ServeSocks(*this);
-    } else {
-      co_await ServeHttp(*this);
-    }
+    co_return;
+  }
+  bool begun = co_await ReadMore();
+  if (!begun) co_return;
+  if (in[0] == 5) {
+    co_await ServeSocks(*this);
+  } else {
+    co_await ServeHttp(*this);
   }
 }
 
@@ -99,7 +101,8 @@ Task<void> Connection::Linger() {
   ExpectWithin(kLingerMs);
   for (size_t read = 0; read < kLingerBytes; read += in.size()) {
     in.clear();
-    if (!co_await ReadMore()) break;
+    bool more = co_await ReadMore();
+    if (!more) break;
   }
 }
 

@@ -67,7 +67,8 @@ Task<std::optional<Refusal>> Exchange::Converse() {
   body_sent_ = head_.body.kind == BodyKind::kNone;
   std::string text = RequestText();
   connection_.event().bytes_out += text.size();
-  bool sent = !co_await WriteAll(*connection_.upstream, text);
+  ErrorCode failed = co_await WriteAll(*connection_.upstream, text);
+  bool sent = !failed;
   if (sent && body_sent_) {
     co_await Receive();
   } else if (sent) {
@@ -84,14 +85,18 @@ Task<void> Exchange::SendBody() {
   BodyReader reader(head_.body);
   std::string out;
   while (!reader.done()) {
-    if (connection_.in.empty() && !co_await connection_.ReadMore()) break;
+    if (connection_.in.empty()) {
+      bool more = co_await connection_.ReadMore();
+      if (!more) break;
+    }
     out.clear();
     auto taken = reader.Read(connection_.in, out);
     if (!taken) break;
     connection_.in.erase(0, *taken);
     connection_.idle.Touch();
     connection_.event().bytes_out += out.size();
-    if (co_await WriteAll(*connection_.upstream, out)) co_return;  // an answer may still come
+    ErrorCode failed = co_await WriteAll(*connection_.upstream, out);
+    if (failed) co_return;  // an answer may still come
   }
   body_sent_ = reader.done();
   // Half a request must not be left standing: its server would wait for the rest.
@@ -103,7 +108,8 @@ Task<void> Exchange::SendBody() {
 
 Task<void> Exchange::Receive() {
   ResponseHead head;
-  if (!co_await ReceiveFinalHead(head)) {
+  bool received = co_await ReceiveFinalHead(head);
+  if (!received) {
     Reset(*connection_.upstream);  // ends the sending of a body too
     co_return;
   }
@@ -113,13 +119,13 @@ Task<void> Exchange::Receive() {
   std::string text = FormatResponse(head, client_keeps_);
   connection_.event().bytes_in += text.size();
   answer_ = Answer::kBroken;
-  if (co_await connection_.Write(text)) {
-    if (head.status == 101) {
-      co_await Switch();
-      co_return;
-    }
-    if (co_await ReceiveBody(head)) answer_ = Answer::kComplete;
+  bool complete = co_await connection_.Write(text);
+  if (complete && head.status == 101) {
+    co_await Switch();
+    co_return;
   }
+  if (complete) complete = co_await ReceiveBody(head);
+  if (complete) answer_ = Answer::kComplete;
   // A client must not take half an answer for a whole one.
   if (answer_ == Answer::kBroken) Reset(connection_.client);
   // An answer before the end of the request: the rest of it is not read.
@@ -131,14 +137,17 @@ Task<void> Exchange::Receive() {
 // body.
 Task<bool> Exchange::ReceiveFinalHead(ResponseHead& head) {
   for (;;) {
-    if (!co_await ReceiveHead(head)) co_return false;
+    bool received = co_await ReceiveHead(head);
+    if (!received) co_return false;
     if (head.status >= 200 || (head.status == 101 && head_.wants_websocket)) co_return true;
     if (head.status == 101) {
       problem_ = "the server changes to a protocol nobody asked for";
       co_return false;
     }
     std::string text = FormatResponse(head, KeepAlive::kYes);
-    if (head_.minor_version == 1 && !co_await connection_.Write(text)) co_return false;
+    if (head_.minor_version == 0) continue;
+    bool told = co_await connection_.Write(text);
+    if (!told) co_return false;
   }
 }
 
@@ -151,7 +160,8 @@ Task<bool> Exchange::ReceiveHead(ResponseHead& head) {
       problem_ = "the server's answer is not HTTP/1.1";
       co_return false;
     }
-    if (!co_await ReadUpstream()) co_return false;
+    bool more = co_await ReadUpstream();
+    if (!more) co_return false;
   }
   auto parsed =
       ParseResponseHead(std::string_view(from_upstream_).substr(0, scanner.size()), head_.method);
@@ -169,15 +179,18 @@ Task<bool> Exchange::ReceiveBody(const ResponseHead& head) {
   BodyReader reader(head.body);
   std::string out;
   while (!reader.done()) {
-    if (from_upstream_.empty() && !co_await ReadUpstream()) {
-      co_return head.body.kind == BodyKind::kUntilClose&& problem_.empty();
+    if (from_upstream_.empty()) {
+      bool more = co_await ReadUpstream();
+      if (!more && problem_.empty()) co_return head.body.kind == BodyKind::kUntilClose;
+      if (!more) co_return false;
     }
     out.clear();
     auto taken = reader.Read(from_upstream_, out);
     if (!taken) co_return false;
     from_upstream_.erase(0, *taken);
     connection_.event().bytes_in += out.size();
-    if (!co_await connection_.Write(out)) co_return false;
+    bool written = co_await connection_.Write(out);
+    if (!written) co_return false;
     connection_.idle.Touch();
   }
   // More than the answer: nothing that could be made sense of.
@@ -197,7 +210,9 @@ Task<bool> Exchange::ReadUpstream() {
 
 Task<void> Exchange::Switch() {
   switched_ = true;
-  if (co_await connection_.Write(from_upstream_)) co_await RunRelay(connection_);
+  bool written = co_await connection_.Write(from_upstream_);
+  if (!written) co_return;
+  co_await RunRelay(connection_);
 }
 
 }  // namespace cordon::proxy

@@ -33,7 +33,8 @@ Task<std::expected<RequestHead, BadHead>> ReadHead(Connection& connection) {
     }
     if (complete) break;
     bool begun = !connection.in.empty();
-    if (co_await connection.ReadMore()) continue;
+    bool more = co_await connection.ReadMore();
+    if (more) continue;
     if (begun && connection.expired()) {
       co_return std::unexpected(BadHead{408, "a head that did not come in time"});
     }
@@ -77,7 +78,8 @@ Task<void> ServeConnect(Connection& connection, RequestHead head) {
   Server& server = connection.server;
   auto decision = guard::DecideHost(server.Rules(), target->host, target->port);
   if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target->host)) {
-    if (co_await connection.Write(kEstablished)) co_await RunInspected(connection, *target);
+    bool told = co_await connection.Write(kEstablished);
+    if (told) co_await RunInspected(connection, *target);
     co_return;
   }
   auto refusal = co_await Reach(connection, *target, Purpose::kTunnel);
@@ -85,7 +87,8 @@ Task<void> ServeConnect(Connection& connection, RequestHead head) {
     co_await Refuse(connection, target->host.name, target->port, *refusal);
     co_return;
   }
-  if (co_await connection.Write(kEstablished)) co_await RunTunnel(connection);
+  bool told = co_await connection.Write(kEstablished);
+  if (told) co_await RunTunnel(connection);
 }
 
 // What a request is for.
@@ -154,14 +157,16 @@ Task<void> ServeRequests(Connection& connection, std::optional<guard::HostPort> 
       if (!fixed) co_await ServeConnect(connection, *head);
       co_return;
     }
-    if (!co_await ServeRequest(connection, *head, fixed)) co_return;
+    bool goes_on = co_await ServeRequest(connection, *head, fixed);
+    if (!goes_on) co_return;
     connection.idle.Touch();
     if (!connection.in.empty()) {
       connection.ExpectWithin(connection.server.options.limits.handshake_ms);
       continue;
     }
     // Idle between requests; once one begins it has to come in time.
-    if (!co_await connection.ReadMore()) co_return;
+    bool more = co_await connection.ReadMore();
+    if (!more) co_return;
     connection.ExpectWithin(connection.server.options.limits.handshake_ms);
   }
 }

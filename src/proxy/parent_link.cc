@@ -1,11 +1,14 @@
 #include "proxy/parent_link.h"
 
+#include <algorithm>
+
 #include "proxy/http_head.h"
 
 namespace cordon::proxy {
 namespace {
 
 constexpr size_t kMaxAnswer = 16 * 1024;
+constexpr char kBroke[] = "the connection broke";
 
 // Byte by byte, since what follows the answer belongs to the tunnel.
 Task<bool> ReadInto(Socket& socket, std::string& to, size_t count) {
@@ -19,6 +22,15 @@ Task<bool> ReadInto(Socket& socket, std::string& to, size_t count) {
   co_return true;
 }
 
+// Says `words` and reads the first `count` bytes of the answer.
+Task<bool> Ask(Socket& socket, std::string words, std::string& answer, size_t count) {
+  answer.clear();
+  ErrorCode failed = co_await WriteAll(socket, words);
+  if (failed) co_return false;
+  bool read = co_await ReadInto(socket, answer, count);
+  co_return read;
+}
+
 Task<std::string> AskHttp(Socket& socket, const ParentProxy& parent,
                           const guard::HostPort& target) {
   std::string where = guard::ToString(target);
@@ -26,14 +38,17 @@ Task<std::string> AskHttp(Socket& socket, const ParentProxy& parent,
   if (!parent.user.empty()) {
     request += "Proxy-Authorization: " + BasicCredentials(parent) + "\r\n";
   }
-  if (co_await WriteAll(socket, request + "\r\n")) co_return "the connection broke";
+  request += "\r\n";
   std::string answer;
+  bool more = co_await Ask(socket, request, answer, 1);
   HeadScanner scanner;
   auto state = HeadScanner::State::kNeedMore;
-  while (state == HeadScanner::State::kNeedMore && answer.size() < kMaxAnswer) {
-    if (!co_await ReadInto(socket, answer, 1)) co_return "the connection broke";
+  while (more && answer.size() < kMaxAnswer) {
     state = scanner.Scan(answer);
+    if (state != HeadScanner::State::kNeedMore) break;
+    more = co_await ReadInto(socket, answer, 1);
   }
+  if (!more) co_return kBroke;
   if (state != HeadScanner::State::kComplete) co_return "not an HTTP answer";
   auto head = ParseResponseHead(answer, "CONNECT");
   if (!head) co_return head.error().message;
@@ -45,8 +60,8 @@ Task<std::string> SocksLogin(Socket& socket, const ParentProxy& parent) {
   bool login = !parent.user.empty();
   std::string greeting = login ? std::string("\x05\x01\x02", 3) : std::string("\x05\x01\x00", 3);
   std::string answer;
-  if (co_await WriteAll(socket, greeting)) co_return "the connection broke";
-  if (!co_await ReadInto(socket, answer, 2)) co_return "the connection broke";
+  bool answered = co_await Ask(socket, greeting, answer, 2);
+  if (!answered) co_return kBroke;
   if (answer[0] != 5 || answer[1] != greeting[2]) co_return "it wants another authentication";
   if (!login) co_return "";
   std::string words = "\x01";
@@ -54,10 +69,10 @@ Task<std::string> SocksLogin(Socket& socket, const ParentProxy& parent) {
   words += parent.user;
   words += static_cast<char>(parent.password.size());
   words += parent.password;
-  answer.clear();
-  if (co_await WriteAll(socket, words)) co_return "the connection broke";
-  if (!co_await ReadInto(socket, answer, 2)) co_return "the connection broke";
-  co_return answer[1] == 0 ? "" : "it refuses the user or password";
+  answered = co_await Ask(socket, words, answer, 2);
+  if (!answered) co_return kBroke;
+  if (answer[1] != 0) co_return "it refuses the user or password";
+  co_return "";
 }
 
 std::string SocksConnect(const guard::HostPort& target) {
@@ -80,16 +95,18 @@ Task<std::string> AskSocks(Socket& socket, const ParentProxy& parent,
                            const guard::HostPort& target) {
   std::string problem = co_await SocksLogin(socket, parent);
   if (!problem.empty()) co_return problem;
-  if (co_await WriteAll(socket, SocksConnect(target))) co_return "the connection broke";
   std::string answer;
-  if (!co_await ReadInto(socket, answer, 5)) co_return "the connection broke";
+  std::string request = SocksConnect(target);
+  bool answered = co_await Ask(socket, request, answer, 5);
+  if (!answered) co_return kBroke;
   if (answer[0] != 5) co_return "not a SOCKS5 answer";
   if (answer[1] != 0) co_return "it answers " + std::to_string(static_cast<int>(answer[1]));
   // The bound address, of which one byte has been read, and its port.
-  size_t address = answer[3] == 1   ? 4
-                   : answer[3] == 4 ? 16
-                                    : static_cast<unsigned char>(answer[4]) + size_t{1};
-  if (!co_await ReadInto(socket, answer, address + 1)) co_return "the connection broke";
+  size_t address = static_cast<unsigned char>(answer[4]) + size_t{1};
+  if (answer[3] == 1) address = 4;
+  if (answer[3] == 4) address = 16;
+  answered = co_await ReadInto(socket, answer, address + 1);
+  if (!answered) co_return kBroke;
   co_return "";
 }
 

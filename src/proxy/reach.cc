@@ -84,7 +84,8 @@ Task<std::optional<Refusal>> ReachByParent(Connection& connection, const ParentP
   }
   std::vector<Endpoint> endpoints;
   for (const auto& one : resolved.addresses) endpoints.push_back({one, parent.at.port});
-  if (auto refusal = co_await Connect(connection, std::move(endpoints), address)) {
+  auto refusal = co_await Connect(connection, std::move(endpoints), address);
+  if (refusal) {
     refusal->detail = "the upstream proxy: " + refusal->detail;
     co_return refusal;
   }

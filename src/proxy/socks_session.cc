@@ -10,12 +10,14 @@ namespace {
 Task<bool> Greet(Connection& connection) {
   SocksGreeting greeting = ParseSocksGreeting(connection.in);
   while (greeting.state == SocksState::kNeedMore) {
-    if (!co_await connection.ReadMore()) co_return false;
+    bool more = co_await connection.ReadMore();
+    if (!more) co_return false;
     greeting = ParseSocksGreeting(connection.in);
   }
   if (greeting.state == SocksState::kMalformed) co_return false;
   connection.in.erase(0, greeting.size);
-  bool said = co_await connection.Write(greeting.no_auth ? kSocksUseNoAuth : kSocksNoMethod);
+  std::string_view answer = greeting.no_auth ? kSocksUseNoAuth : kSocksNoMethod;
+  bool said = co_await connection.Write(answer);
   co_return said&& greeting.no_auth;
 }
 
@@ -65,10 +67,12 @@ Task<void> Connect(Connection& connection, SocksRequest request) {
 }  // namespace
 
 Task<void> ServeSocks(Connection& connection) {
-  if (!co_await Greet(connection)) co_return;
+  bool greeted = co_await Greet(connection);
+  if (!greeted) co_return;
   SocksRequest request = ParseSocksRequest(connection.in);
   while (request.state == SocksState::kNeedMore) {
-    if (!co_await connection.ReadMore()) co_return;
+    bool more = co_await connection.ReadMore();
+    if (!more) co_return;
     request = ParseSocksRequest(connection.in);
   }
   connection.ExpectNothing();

@@ -56,7 +56,8 @@ Task<void> FromClient(Connection& connection) {
   std::string first = std::move(connection.in);
   connection.in.clear();
   connection.event().bytes_out += first.size();
-  if (co_await WriteAll(*connection.upstream, first)) {
+  ErrorCode failed = co_await WriteAll(*connection.upstream, first);
+  if (failed) {
     connection.Cut();
     co_return;
   }
@@ -97,7 +98,9 @@ Refusal NotSeen() {
 
 Task<void> RunInspected(Connection& connection, guard::HostPort target) {
   connection.ExpectWithin(connection.server.options.limits.handshake_ms);
-  if (connection.in.empty() && !co_await connection.ReadMore()) co_return;
+  bool begun = !connection.in.empty();
+  if (!begun) begun = co_await connection.ReadMore();
+  if (!begun) co_return;
   if (connection.in[0] != 0x16) {
     co_await ServeHttpFor(connection, target);
     co_return;
