@@ -1,4 +1,4 @@
-// cordon explain [POLICY] read|write|exec PATH
+// cordon explain [POLICY] read|write|exec PATH · connect HOST[:PORT]
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -17,6 +17,7 @@
 #include "host/real_paths.h"
 #include "host/resolve.h"
 #include "plan/explain.h"
+#include "plan/net_plan.h"
 
 namespace cordon::cli {
 namespace {
@@ -34,13 +35,13 @@ Result<plan::Act> ParseAct(const std::string& word) {
   if (word == "read") return plan::Act::kRead;
   if (word == "write") return plan::Act::kWrite;
   if (word == "exec") return plan::Act::kExecute;
-  if (word == "connect" || word == "command") {
-    return base::Unsupported("explain " + word + " is not supported yet",
-                             "read, write and exec are");
+  if (word == "command") {
+    return base::Unsupported("explain command is not supported yet",
+                             "read, write, exec and connect are");
   }
   return base::InvalidArgument(
       Reason::kUsage,
-      "explain takes read, write or exec and a path, not \"" + base::Printable(word) + "\"");
+      "explain takes read, write, exec or connect, not \"" + base::Printable(word) + "\"");
 }
 
 Result<std::string> Absolute(const std::string& path) {
@@ -82,7 +83,28 @@ void AskPermissions(plan::Act act, const host::PathProbe& probe, plan::Explanati
                     .hint = "its owner, its mode or another --user would allow it"};
 }
 
+std::string Utf8(const std::string& bytes) {
+  return base::IsValidUtf8(bytes) ? bytes : base::Printable(bytes);
+}
+
+constexpr int kDefaultPort = 443;
+
+// By the policy alone: nothing is planned, resolved or connected to.
+Result<plan::Explanation> ExplainConnect(const Options& options) {
+  Result<guard::HostPort> target = guard::ParseHostPort(options.subject, kDefaultPort);
+  if (!target) {
+    return plan::Explanation{
+        .verdict = {.rule = "built in", .detail = std::move(target).error().message},
+        .path = Utf8(options.subject)};
+  }
+  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  plan::Explanation answer{.path = guard::ToString(*target)};
+  CORDON_ASSIGN_OR_RETURN(answer.verdict, plan::ExplainConnect(request.policy, *target));
+  return answer;
+}
+
 Result<plan::Explanation> Explain(const Options& options) {
+  if (options.act == "connect") return ExplainConnect(options);
   CORDON_ASSIGN_OR_RETURN(plan::Act act, ParseAct(options.act));
   CORDON_ASSIGN_OR_RETURN(std::string path, Absolute(options.subject));
   CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
@@ -93,17 +115,21 @@ Result<plan::Explanation> Explain(const Options& options) {
   return answer;
 }
 
-std::string Utf8(const std::string& bytes) {
-  return base::IsValidUtf8(bytes) ? bytes : base::Printable(bytes);
-}
-
 std::string Json(const Options& options, const plan::Explanation& answer) {
   const plan::Verdict& verdict = answer.verdict;
-  nlohmann::ordered_json json = {{"allowed", verdict.allowed},     {"access", options.act},
-                                 {"path", Utf8(options.subject)},  {"resolved", Utf8(answer.path)},
-                                 {"exists", answer.exists},        {"rule", Utf8(verdict.rule)},
-                                 {"source", Utf8(verdict.source)}, {"line", verdict.line},
-                                 {"detail", Utf8(verdict.detail)}, {"hint", Utf8(verdict.hint)}};
+  nlohmann::ordered_json json = {{"allowed", verdict.allowed}, {"access", options.act}};
+  if (options.act == "connect") {
+    json["target"] = answer.path;
+  } else {
+    json["path"] = Utf8(options.subject);
+    json["resolved"] = Utf8(answer.path);
+    json["exists"] = answer.exists;
+  }
+  json["rule"] = Utf8(verdict.rule);
+  json["source"] = Utf8(verdict.source);
+  json["line"] = verdict.line;
+  json["detail"] = Utf8(verdict.detail);
+  json["hint"] = Utf8(verdict.hint);
   return json.dump(2) + "\n";
 }
 
@@ -138,10 +164,12 @@ Action SetupExplain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   AddRunFlags(app, options->flags);
   app.add_flag("--json", options->json, "Print JSON");
-  app.add_option("ACCESS", options->act, "read, write or exec")->required();
-  app.add_option("PATH", options->subject, "A path; it need not exist")->required();
+  app.add_option("ACCESS", options->act, "read, write, exec or connect")->required();
+  app.add_option("SUBJECT", options->subject, "A path, which need not exist; or HOST[:PORT]")
+      ->required();
   app.footer(
-      "The path is followed as the kernel would, from the current directory.\n"
+      "The path is followed as the kernel would, from the current directory. A host is judged by\n"
+      "its name, before anything is resolved; the port is 443 unless it is written.\n"
       "Exit status: 0 allowed, 1 denied, 2 the question could not be answered.");
   return [options] { return Run(*options); };
 }

@@ -14,6 +14,7 @@
 #include "cli/policy_file.h"
 #include "cli/policy_flags.h"
 #include "guard/path.h"
+#include "policy/host_lists.h"
 #include "policy/preset.h"
 #include "policy/render.h"
 #include "policy/schema.h"
@@ -54,8 +55,18 @@ Result<Policy> LoadEffective(const Options& options) {
   return std::move(loaded.policy);
 }
 
+int ShowHostList(const Options& options) {
+  auto hosts = policy::ExpandHostList(options.names[0]);
+  if (!hosts) return Fail(options, hosts.error());
+  std::vector<std::string> quoted;
+  for (const std::string& host : *hosts) quoted.push_back(JsonQuote(host));
+  Print(options.json ? "[" + base::Join(quoted, ", ") + "]\n" : base::Join(*hosts, "\n") + "\n");
+  return kExitOk;
+}
+
 int Show(const Options& options) {
   bool named = !options.names.empty();
+  if (named && options.names[0].starts_with('@')) return ShowHostList(options);
   if (named && IsPreset(options.names[0]) && !options.json) {
     Print(policy::PresetText(options.names[0]));
     return kExitOk;
@@ -201,8 +212,9 @@ Action SetupPolicy(CLI::App& app) {
   auto add = [&](const char* name, const char* doc, int (*run)(const Options&)) {
     return AddVerb(app, options, chosen, name, doc, run);
   };
-  CLI::App* show = add("show", "What holds here, line by line with its origin; or a preset", Show);
-  show->add_option("NAME", options->names, "A preset or a file")->expected(0, 1);
+  CLI::App* show =
+      add("show", "What holds here, line by line with its origin; or a preset or @list", Show);
+  show->add_option("NAME", options->names, "A preset, a file or a @list of hosts")->expected(0, 1);
   AddPolicyFlags(*show, options->flags);
   CLI::App* check = add("check", "Whether files, or all that holds here, are valid", Check);
   check->add_option("FILE", options->names, "Policy files");

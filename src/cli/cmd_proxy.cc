@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/policy_flags.h"
-#include "policy/host_lists.h"
+#include "plan/net_plan.h"
 #include "proxy/proxy.h"
 
 namespace cordon::cli {
@@ -128,25 +128,8 @@ std::string Variable(const policy::Context& context, std::initializer_list<const
   return {};
 }
 
-Result<std::vector<guard::HostPattern>> PatternsOf(const Entries& entries) {
-  std::vector<guard::HostPattern> patterns;
-  for (const Entry& entry : entries) {
-    CORDON_ASSIGN_OR_RETURN(auto texts, policy::ExpandHosts(entry.text));
-    for (const std::string& text : texts) {
-      CORDON_ASSIGN_OR_RETURN(guard::HostPattern pattern, guard::ParseHostPattern(text));
-      pattern.origin = entry.origin.ToString();
-      patterns.push_back(std::move(pattern));
-    }
-  }
-  return patterns;
-}
-
 Result<guard::NetRules> RulesOf(const Policy& policy) {
-  guard::NetRules rules{.mode = policy.net.mode,
-                        .private_addresses = policy.net.private_addresses,
-                        .http_rules = policy.net.rules};
-  CORDON_ASSIGN_OR_RETURN(rules.allow, PatternsOf(policy.net.allow));
-  CORDON_ASSIGN_OR_RETURN(rules.deny, PatternsOf(policy.net.deny));
+  CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, plan::ResolveNetRules(policy));
   // Here the mode says nothing about a sandbox: with no name allowed, none is.
   if (rules.mode == NetMode::kNone) rules.mode = NetMode::kProxy;
   return rules;

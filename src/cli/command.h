@@ -33,6 +33,7 @@ inline constexpr int kExitRefused = 125;  // could not or would not start the co
 Action SetupRun(CLI::App& app);
 Action SetupShell(CLI::App& app);
 Action SetupExplain(CLI::App& app);
+Action SetupCheck(CLI::App& app);
 Action SetupPlan(CLI::App& app);
 Action SetupPolicy(CLI::App& app);
 Action SetupProxy(CLI::App& app);

@@ -29,8 +29,9 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"run", "[OPTIONS] [--] CMD [ARG…]", "Run one command contained", SetupRun},
     {"shell", "[OPTIONS]", "An interactive shell inside", SetupShell},
-    {"explain", "[OPTIONS] read|write|exec PATH", "May it? By which rule? What would allow it?",
-     SetupExplain},
+    {"explain", "[OPTIONS] read|write|exec PATH | connect HOST[:PORT]",
+     "May it? By which rule? What would allow it?", SetupExplain},
+    {"check", "[OPTIONS] url URL|-", "Ask a guard: may a tool fetch this URL?", SetupCheck},
     {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},
     {"policy", "show|check|diff|schema|init|trust", "Show, check, compare, start, trust policies",
      SetupPolicy},

@@ -83,11 +83,23 @@ std::string Said(std::string_view verb, const HostPattern& pattern) {
 }
 
 NetDecision Allowed(std::string rule) {
-  return {.allowed = true, .reason = Reason::kInternal, .rule = std::move(rule), .hint = {}};
+  return {.allowed = true, .reason = Reason::kInternal, .rule = std::move(rule)};
 }
 
 NetDecision Denied(Reason reason, std::string rule, std::string hint = {}) {
   return {.allowed = false, .reason = reason, .rule = std::move(rule), .hint = std::move(hint)};
+}
+
+NetDecision AllowedBy(const HostPattern& pattern) {
+  NetDecision decision = Allowed(Said("allow", pattern));
+  decision.origin = pattern.origin;
+  return decision;
+}
+
+NetDecision DeniedBy(const HostPattern& pattern, Reason reason) {
+  NetDecision decision = Denied(reason, Said("deny", pattern));
+  decision.origin = pattern.origin;
+  return decision;
 }
 
 // What to write into net.allow for it.
@@ -123,7 +135,7 @@ NetDecision DecideSpecial(const NetRules& rules, const IpAddress& address,
   AddressKind kind = KindOf(address);
   if (kind == AddressKind::kMetadata) return DeniedKind(address, kind, {});
   if (const HostPattern* allow = FindAllow(rules, AsHost(address), port)) {
-    return Allowed(Said("allow", *allow));
+    return AllowedBy(*allow);
   }
   auto own = std::find(rules.own_addresses.begin(), rules.own_addresses.end(), address);
   if (own != rules.own_addresses.end()) {
@@ -146,7 +158,7 @@ NetDecision DecideSpecial(const NetRules& rules, const IpAddress& address,
 NetDecision DecideLiteral(const NetRules& rules, const IpAddress& address,
                           std::optional<int> port) {
   if (const HostPattern* deny = FindDeny(rules, AsHost(address), port)) {
-    return Denied(Reason::kAddressDenied, Said("deny", *deny));
+    return DeniedBy(*deny, Reason::kAddressDenied);
   }
   for (const IpAddress& carried : EmbeddedIpv4(address)) {
     if (FindAllow(rules, AsHost(address), port)) break;
@@ -178,7 +190,7 @@ NetDecision DecideByAllow(const NetRules& rules, const Host& host, std::optional
     }
     return Denied(Reason::kHostDenied, std::move(rule), AllowHint(host, port));
   }
-  if (!host.address) return Allowed(Said("allow", *allow));
+  if (!host.address) return AllowedBy(*allow);
   return DecideLiteral(rules, *host.address, port);
 }
 
@@ -204,7 +216,7 @@ NetDecision Decide(const NetRules& rules, const Host& host, std::optional<int> p
                   "net.mode = \"proxy\" and " + AllowHint(host, port));
   }
   if (const HostPattern* deny = FindDeny(rules, host, port)) {
-    return Denied(Reason::kHostDenied, Said("deny", *deny));
+    return DeniedBy(*deny, Reason::kHostDenied);
   }
   if (rules.mode == NetMode::kOpen) return Allowed("mode = \"open\"");
   if (rules.mode == NetMode::kProxy && FindAllow(rules, host, port) == nullptr) {

@@ -32,6 +32,7 @@ struct NetDecision {
   Reason reason = Reason::kInternal;  // when denied
   std::string rule;                   // "deny gist.github.com (policy.toml:7)", "no rule allows it"
   std::string hint;                   // what would allow it, if anything would
+  std::string origin;                 // where the pattern that decided stands; empty: none did
 };
 
 // kNone denies all; kProxy wants a match of `allow`; kPublic takes any name and

@@ -96,8 +96,45 @@ def check_permissions(work):
     assert told.returncode == 1 and "file permissions" in told.stdout, told
 
 
+CONNECTS = [
+    ("allowed.test", True), ("ALLOWED.test.:80", True), ("allowed.test:22", False),
+    ("a.wild.test:443", True), ("wild.test", False), ("no.wild.test", False),
+    ("evil.test", False), ("codeberg.org:22", True), ("10.0.0.5:5432", True),
+    ("10.0.0.6:5432", False), ("169.254.169.254:80", False), ("127.1", False),
+    ("0x7f000001:443", False), ("localhost:80", False), ("[::1]:80", False), ("a..test", False),
+]
+
+
+def check_connects(work):
+    """By name and before resolution; the rule has its file and line."""
+    with open(work + "/../net.toml", "w", encoding="utf-8") as file:
+        file.write('version = 1\n[net]\nmode = "proxy"\n'
+                   'allow = ["allowed.test", "*.wild.test", "@codeberg", "10.0.0.5:5432"]\n'
+                   'deny = ["no.wild.test"]\n')
+    for target, allowed in CONNECTS:
+        told = cordon("explain", "--policy", "../net.toml", "--json", "connect", target, cwd=work)
+        assert told.returncode == (0 if allowed else 1), (target, told)
+        answer = json.loads(told.stdout)
+        assert answer["allowed"] is allowed and answer["rule"], (target, answer)
+    told = cordon("explain", "--policy", "../net.toml", "connect", "no.wild.test", cwd=work)
+    assert told.stdout.splitlines() == [
+        "denied: connect no.wild.test:443", "  rule  net.deny no.wild.test (../net.toml:5)",
+    ], told.stdout
+    told = cordon("explain", "--policy", "../net.toml", "connect", "evil.test:22", cwd=work)
+    assert told.stdout.splitlines() == [
+        "denied: connect evil.test:22", '  rule  net.mode = "proxy" ../net.toml:3',
+        "  why   no rule allows it", '  hint  net.allow = ["evil.test:22"] would allow it',
+    ], told.stdout
+    answer = json.loads(cordon("explain", "--policy", "../net.toml", "--json", "connect",
+                               "git.codeberg.org:22", cwd=work).stdout)
+    assert (answer["source"], answer["line"]) == ("../net.toml", 4), answer
+    assert cordon("explain", "connect", "allowed.test", cwd=work).returncode == 1
+    assert cordon("explain", "--preset", "public-net", "connect", "a.test", cwd=work).returncode == 0
+
+
 def check_errors(work):
-    for words, reason in ((("connect", "example.org"), "unsupported"),
+    for words, reason in ((("--net", "proxy", "--allow-domain", "*.com", "connect", "a.com"),
+                           "policy_bad_value"),
                           (("command", "ls; rm x"), "unsupported"),
                           (("reed", "a"), "usage"),
                           (("--preset", "none-such", "read", "a"), "policy_bad_value"),
@@ -114,7 +151,8 @@ def main():
     try:
         os.chmod(top, 0o755)
         work = make_tree(top)
-        for check in (check_words, check_errors, check_permissions, check_questions):
+        for check in (check_words, check_errors, check_permissions, check_connects,
+                      check_questions):
             check(work)
     finally:
         shutil.rmtree(top, ignore_errors=True)

@@ -19,7 +19,7 @@ def shown(*words):
 def main():
     top = shown("--help")
     names = re.findall(r"^  (\w+) +\S", top, re.MULTILINE)
-    assert {"run", "shell", "explain", "plan", "policy", "doctor"} <= set(names), top
+    assert {"run", "shell", "explain", "check", "plan", "policy", "doctor"} <= set(names), top
     for name in names:
         text = shown(name, "--help")
         assert f"\nUsage: cordon {name} " in text and " TEXT" not in text, text

@@ -30,6 +30,11 @@ expect 0 'preset workspace:' policy show
 expect 0 'mode = "open"  # flag --net' policy show --net open
 expect 0 '"version": 1' policy show strict --json
 expect 0 'Reads only the system' policy show strict
+expect 0 '**.npmjs.org' policy show @npm
+expect 0 '["**.npmjs.org", ' policy show @npm --json
+expect 1 'expected a host list that exists' policy show @nothing
+expect 1 'net.mode = "public"' policy show --allow-domain '*.com'
+expect 0 '*.com' policy show --deny-domain '*.com'
 expect 1 'flag --timeout: limits.wall: expected a duration' policy show --timeout 0
 expect 1 '+ fs.caches "none"' policy diff workspace rx
 expect 0 '' policy diff rx rx
