@@ -116,6 +116,7 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   guard::NetRules rules;
   rules.mode = policy.net.mode;
   rules.private_addresses = policy.net.private_addresses;
+  rules.http_rules = policy.net.rules;
   CORDON_ASSIGN_OR_RETURN(rules.allow, Patterns(policy.net.allow, PatternUse::kAllow, "net.allow"));
   CORDON_ASSIGN_OR_RETURN(rules.deny, Patterns(policy.net.deny, PatternUse::kDeny, "net.deny"));
   return rules;
