@@ -234,7 +234,8 @@ Action SetupPolicy(CLI::App& app) {
   auto add = [&](const char* name, const char* doc, int (*run)(const Options&)) {
     return AddVerb(app, options, chosen, name, doc, run);
   };
-  CLI::App* show = add("show", "What holds here, line by line with its origin; or a preset or @list", Show);
+  CLI::App* show =
+      add("show", "What holds here, line by line with its origin; or a preset or @list", Show);
   show->add_option("NAME", options->names, "A preset, a file or a @list of hosts")->expected(0, 1);
   AddPolicyFlags(*show, options->flags);
   CLI::App* check = add("check", "Whether files, or all that holds here, are valid", Check);

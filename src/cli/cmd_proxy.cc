@@ -129,7 +129,10 @@ std::string Variable(const policy::Context& context, std::initializer_list<const
 }
 
 Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(options.policy));
+  PolicyFlags flags = options.policy;
+  // Without a policy only what the flags allow: strict has no name of its own.
+  if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
   proxy::ProxyOptions made;
   CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
   // Here the mode says nothing about a sandbox: with no name allowed, none is.

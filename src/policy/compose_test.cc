@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "guard/path.h"
@@ -66,8 +67,10 @@ bool MayCreate(const Policy& policy, const std::string& path) {
 
 bool MatchesHost(const Entry& entry, const std::string& host, int port) {
   if (entry.text.starts_with('@')) {
-    auto members = ExpandHostList(entry.text);
-    return std::any_of(members->begin(), members->end(), [&](const std::string& member) {
+    static std::map<std::string, std::vector<std::string>> lists;
+    std::vector<std::string>& members = lists[entry.text];
+    if (members.empty()) members = *ExpandHostList(entry.text);
+    return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
       return MatchesHost({member, {}}, host, port);
     });
   }

@@ -64,6 +64,7 @@ struct ReadResult {
   size_t bytes = 0;  // 0 without an error: the end of the stream
   ErrorCode error;
 };
+// Not to be called again after an end or an error: it would wait forever.
 Task<ReadResult> ReadSome(Socket& socket, std::span<char> buffer);
 Task<ErrorCode> WriteAll(Socket& socket, std::string_view bytes);
 

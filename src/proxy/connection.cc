@@ -81,9 +81,11 @@ void Connection::Cut() {
 }
 
 Task<bool> Connection::ReadMore() {
-  if (expired_) co_return false;
+  if (expired_ || input_ != Input::kOpen) co_return false;
   std::array<char, kReadBytes> buffer;
   ReadResult got = co_await ReadSome(client, buffer);
+  if (got.error && !expired_) input_ = Input::kBroken;
+  if (!got.error && got.bytes == 0) input_ = Input::kEnded;
   if (got.error || got.bytes == 0) co_return false;
   in.append(buffer.data(), got.bytes);
   co_return true;

@@ -71,9 +71,12 @@ class Connection {
   void Abandon() { abandoned_ = true; }
 
   // What has been read but not used. Reads more into it: false at the end, after
-  // an error and when the time is up.
+  // an error and when the time is up. What has ended is not read again: Asio
+  // would wait for news that never comes.
   std::string in;
   Task<bool> ReadMore();
+  enum class Input { kOpen, kEnded, kBroken };
+  Input input() const { return input_; }
   Task<bool> Write(std::string_view bytes);
   // Says no more, and lets the client read what was said: closing at once with
   // its bytes unread would reset what it has not read yet.
@@ -102,6 +105,7 @@ class Connection {
  private:
   Kind kind_;
   Clock::time_point client_deadline_;
+  Input input_ = Input::kOpen;
   bool expired_ = false;
   bool abandoned_ = false;
   std::optional<guard::HostPort> target_;

@@ -1,5 +1,7 @@
 #include "proxy/tunnel.h"
 
+#include <sys/socket.h>
+
 #include "base/strings.h"
 #include "proxy/client_hello.h"
 #include "proxy/http_rules.h"
@@ -46,7 +48,8 @@ Task<Looked> LookAtClient(Connection& connection, const guard::Host& expected) {
     }
     bool more = co_await connection.ReadMore();
     if (!more && begun) co_return Looked{Look::kDeny, "the client's TLS hello is not complete"};
-    if (!more) co_return Looked{connection.expired() ? Look::kDeny : Look::kPass, {}};
+    bool ended = connection.input() == Connection::Input::kEnded;
+    if (!more) co_return Looked{ended ? Look::kPass : Look::kDeny, {}};
   }
 }
 
@@ -62,6 +65,10 @@ Task<void> FromClient(Connection& connection) {
     co_return;
   }
   first = {};
+  if (connection.input() == Connection::Input::kEnded) {
+    shutdown(connection.upstream->native_handle(), SHUT_WR);
+    co_return;
+  }
   co_await Pump(connection.client, *connection.upstream, connection.server.buffers, connection.idle,
                 connection.event().bytes_out);
 }

@@ -100,6 +100,9 @@ class Tests:
             client.shutdown(socket.SHUT_WR)
             answer = read_all(client)
             assert answer == b"all: " + b"x" * 300_000, len(answer)
+            with proxy.tunnel("ok.test:443") as silent:
+                silent.shutdown(socket.SHUT_WR)
+                assert read_all(silent) == b"all: "
 
     def a_server_may_speak_first(self):
         with Proxy(*ALLOW) as proxy, proxy.tunnel("OK.test.:7") as client:
