@@ -241,8 +241,9 @@ void DenySetuid(Filter& filter) {
 
 // What the broker does on the caller's behalf.
 void Notify(Filter& filter) {
-  filter.Add(SCMP_ACT_NOTIFY, "open", {Bits(1, O_CREAT, O_CREAT)});
-  filter.Add(SCMP_ACT_NOTIFY, "openat", {Bits(2, O_CREAT, O_CREAT)});
+  // With O_PATH nothing is created: the kernel takes O_CREAT away then.
+  filter.Add(SCMP_ACT_NOTIFY, "open", {Bits(1, O_CREAT | O_PATH, O_CREAT)});
+  filter.Add(SCMP_ACT_NOTIFY, "openat", {Bits(2, O_CREAT | O_PATH, O_CREAT)});
   for (const char* name :
        {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
         "symlinkat", "mknod", "mknodat", "bind", "connect", "umask"}) {

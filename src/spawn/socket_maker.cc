@@ -152,7 +152,6 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
@@ -176,7 +175,6 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   const Address& target = *address;
