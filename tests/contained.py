@@ -24,15 +24,6 @@ def case(function):
     return function
 
 
-def broken(reason, always=True):
-    """A case that fails until the product is mended; when it passes, the mark must go.
-    One that fails only now and then (not `always`) may pass with it."""
-    def mark(function):
-        function.broken, function.always = reason, always
-        return case(function)
-    return mark
-
-
 class Place:
     """A fresh workspace `ws`, home `home` and directory `outside`, removed at the end."""
 
@@ -152,25 +143,21 @@ def main(name, wanted=None):
     if not os.access(BIN, os.X_OK):
         print("skipped: CORDON_BIN is not a program")
         return SKIP
-    passed, known, failed = 0, [], []
+    passed, failed = 0, []
     for function in CASES:
         if wanted and not function.__name__.startswith(tuple(wanted)):
             continue
-        began, reason = time.monotonic(), getattr(function, "broken", None)
+        began = time.monotonic()
         problem = verdict(function, name)
         if isinstance(problem, Skipped):
             print(f"skipped {function.__name__}: {problem}")
-        elif reason and problem is not None:
-            known.append(function.__name__)
-            print(f"known to be broken: {function.__name__}: {reason}")
-        elif problem is not None or reason and function.always:
+        elif problem is not None:
             failed.append(function.__name__)
-            print(f"FAILED {function.__name__}: {problem or 'it works now: remove its mark'}")
+            print(f"FAILED {function.__name__}: {problem}")
         else:
             passed += 1
         if "-v" in os.environ.get("CORDON_TEST_FLAGS", ""):
             print(f"{time.monotonic() - began:6.2f} s {function.__name__}")
         sys.stdout.flush()
-    print(f"{name}: {passed} cases passed, {len(known)} known to be broken, "
-          f"{len(failed)} failed {' '.join(failed)}")
+    print(f"{name}: {passed} cases passed, {len(failed)} failed {' '.join(failed)}")
     return 1 if failed else 0

@@ -16,7 +16,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -32,7 +35,7 @@ constexpr uint32_t kNoProtocol = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
 // (Linux 6.13: removexattrat); later ones do not exist for the sandbox.
 constexpr uint32_t kLastKnownSyscall = 466;
 
-constexpr uint64_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+constexpr uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* TIME */;
 
 [[noreturn]] void Die(const char* what, int error) {
@@ -63,37 +66,92 @@ class Filter {
     if (nr >= 0) Add(action, nr, std::move(when));
   }
 
-  std::vector<sock_filter> Export() {
+  void AppendTo(std::vector<sock_filter>& program) {
     FILE* file = std::tmpfile();
     if (int error = seccomp_export_bpf(context_, fileno(file)); error != 0) Die("export", error);
     if (std::fseek(file, 0, SEEK_SET) != 0) Die("seek", errno);
-    std::vector<sock_filter> program = Prologue();
     sock_filter instruction;
     while (std::fread(&instruction, sizeof(instruction), 1, file) == 1) {
       program.push_back(instruction);
     }
     std::fclose(file);
-    return program;
   }
 
  private:
-  // libseccomp cannot say "every number past N"; jumps in BPF are relative, so
-  // three instructions in front of its program can. x32 numbers are past N too.
-  static std::vector<sock_filter> Prologue() {
-    return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastKnownSyscall, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)};
-  }
   scmp_filter_ctx context_;
 };
 
-scmp_arg_cmp Equal(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_EQ, value, 0}; }
-scmp_arg_cmp Above(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_GT, value, 0}; }
-scmp_arg_cmp Not(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_NE, value, 0}; }
-scmp_arg_cmp Bits(unsigned arg, uint64_t mask, uint64_t value) {
-  return {arg, SCMP_CMP_MASKED_EQ, mask, value};
+// What depends on bits of an argument. libseccomp has no "any of these bits" and
+// no "none of these values": it would take a rule for each, 450 instructions
+// more, which the kernel translates at the start of every run. So these calls
+// have a block of their own in front of its program: a block may refuse or
+// notify, and goes on to libseccomp's program otherwise.
+class ArgumentChecks {
+ public:
+  using Block = std::vector<sock_filter>;
+
+  void Add(const char* name, Block block) {
+    int nr = seccomp_syscall_resolve_name(name);
+    if (nr == __NR_SCMP_ERROR) Die(name, nr);
+    if (nr >= 0) Add(nr, std::move(block));
+  }
+  void Add(int nr, Block block) {
+    block.push_back(LoadNumber());
+    if (!blocks_.emplace(nr, std::move(block)).second) Die("two blocks for one call", nr);
+  }
+
+  // Expects the number of the call in A, and leaves it there.
+  Block Program() const {
+    std::vector<std::pair<int, Block>> sorted(blocks_.begin(), blocks_.end());
+    return Tree(sorted);
+  }
+
+  static sock_filter LoadNumber() {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+  }
+
+ private:
+  static Block Tree(std::span<const std::pair<int, Block>> blocks) {
+    Block program;
+    if (blocks.size() == 1) {
+      const auto& [nr, block] = blocks[0];
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(nr), 0,
+                                 static_cast<uint8_t>(block.size())));
+      program.insert(program.end(), block.begin(), block.end());
+      return program;
+    }
+    size_t half = blocks.size() / 2;
+    Block below = Tree(blocks.first(half)), above = Tree(blocks.subspan(half));
+    auto middle = static_cast<uint32_t>(blocks[half].first);
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, middle, 0, 1));
+    program.push_back(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(below.size() + 1)));
+    program.insert(program.end(), below.begin(), below.end());
+    program.push_back(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(above.size())));
+    program.insert(program.end(), above.begin(), above.end());
+    return program;
+  }
+
+  std::map<int, Block> blocks_;
+};
+
+// The lower half of an argument: all that the kernel looks at in the calls below.
+sock_filter Argument(unsigned index) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                  static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
+}
+sock_filter Return(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
+sock_filter Mask(uint32_t mask) { return BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask); }
+sock_filter Skip(uint32_t count) { return BPF_STMT(BPF_JMP | BPF_JA, count); }
+// Jumps over `count` instructions if A is the value; if it has any of the bits.
+sock_filter SkipIf(uint32_t value, uint8_t count) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, count, 0);
+}
+sock_filter SkipUnlessAny(uint32_t bits, uint8_t count) {
+  return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count);
 }
 
+scmp_arg_cmp Equal(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_EQ, value, 0}; }
+scmp_arg_cmp Not(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_NE, value, 0}; }
 void DenySurface(Filter& filter) {
   for (const char* name : {"mount",
                            "umount2",
@@ -160,89 +218,110 @@ void DenySurface(Filter& filter) {
   filter.Add(kEperm, "ptrace", {Equal(0, kSeize)});
   // Limits of another process, init's among them.
   filter.Add(kEperm, "prlimit64", {Not(0, 0), Not(2, 0)});
-  // Terminal input injection, whatever the upper bits of the request say.
-  for (uint64_t request :
-       {0x5412u /* TIOCSTI */, 0x541Cu /* TIOCLINUX */, 0x541Du /* TIOCCONS */}) {
-    filter.Add(kEperm, "ioctl", {Bits(1, 0xffffffff, request)});
-  }
-  // Persona flags but UNAME26 and the 32-bit personas; all ones is a query.
-  for (uint64_t flag = 0x10000; flag <= 0x08000000; flag <<= 1) {
-    if (flag == 0x20000) continue;
-    filter.Add(kEperm, "personality", {Bits(0, flag | 0x80000000, flag)});
-  }
-  for (uint64_t other = 1; other < 0x80000000; other <<= 1) {  // the top bit, but not all ones
-    filter.Add(kEperm, "personality", {Bits(0, other | 0x80000000, 0x80000000)});
-  }
 }
 
-void DenyNamespaces(Filter& filter, Nesting nesting) {
-  uint64_t refused = nesting == Nesting::kAllowed ? uint64_t{CLONE_NEWCGROUP} : kNamespaceFlags;
-  for (uint64_t flag = 1; flag <= 0x80000000; flag <<= 1) {
-    if ((refused & flag) == 0) continue;
-    filter.Add(kEperm, "unshare", {Bits(0, flag, flag)});
-    // In clone() the low byte is the exit signal, so CLONE_NEWTIME cannot be
-    // asked for there.
-    if (flag > 0xff) filter.Add(kEperm, "clone", {Bits(0, flag, flag)});
-  }
+// Terminal input injection, whatever the upper bits of the request say.
+void DenyTerminalTricks(ArgumentChecks& checks) {
+  constexpr uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C, kTioccons = 0x541D;
+  checks.Add("ioctl", {Argument(1), SkipIf(kTiocsti, 2), SkipIf(kTioclinux, 1),
+                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kTioccons, 0, 1), Return(kEperm)});
+}
+
+// Persona flags but UNAME26, and all ones, which is a query.
+void DenyPersonas(ArgumentChecks& checks) {
+  constexpr uint32_t kFlags = 0xffff0000 & ~0x20000u;
+  checks.Add("personality",
+             {Argument(0), SkipIf(0xffffffff, 2), SkipUnlessAny(kFlags, 1), Return(kEperm)});
+}
+
+void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Nesting nesting) {
+  uint32_t refused = nesting == Nesting::kAllowed ? uint32_t{CLONE_NEWCGROUP} : kNamespaceFlags;
+  checks.Add("unshare", {Argument(0), SkipUnlessAny(refused, 1), Return(kEperm)});
+  // In clone() the low byte is the exit signal, so CLONE_NEWTIME cannot be
+  // asked for there.
+  checks.Add("clone", {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)});
   if (nesting == Nesting::kDenied) filter.Add(kEperm, "chroot");
 }
 
-void LimitSockets(Filter& filter) {
-  // Families: UNIX 1, INET 2, INET6 10, NETLINK 16 (route only).
-  for (uint64_t family : {0, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15}) {
-    filter.Add(kNoFamily, "socket", {Equal(0, family)});
-    filter.Add(kNoFamily, "socketpair", {Equal(0, family)});
-  }
-  filter.Add(kNoFamily, "socket", {Above(0, 16)});
-  filter.Add(kNoFamily, "socketpair", {Above(0, 16)});
-  filter.Add(kNoFamily, "socket", {Equal(0, AF_NETLINK), Not(2, 0)});
-  // UNIX: stream and seqpacket; a datagram (or RAW, its alias) can be sent to
-  // any path without connecting. INET: stream and datagram.
-  for (uint64_t type = 0; type <= 15; ++type) {
-    if (type != SOCK_STREAM && type != SOCK_SEQPACKET) {
-      filter.Add(kNoFamily, "socket", {Equal(0, AF_UNIX), Bits(1, 0xf, type)});
-      filter.Add(kNoFamily, "socketpair", {Equal(0, AF_UNIX), Bits(1, 0xf, type)});
-    }
-    if (type != SOCK_STREAM && type != SOCK_DGRAM) {
-      filter.Add(kNoFamily, "socket", {Equal(0, AF_INET), Bits(1, 0xf, type)});
-      filter.Add(kNoFamily, "socket", {Equal(0, AF_INET6), Bits(1, 0xf, type)});
-    }
-  }
-  // Protocols: 0, TCP and UDP. Others are rarely used code of the kernel's that a
-  // socket call may even load (SCTP, DCCP, L2TP, SMC), or ICMP.
-  constexpr uint64_t kProtocolBits = IPPROTO_TCP | IPPROTO_UDP;
-  for (uint64_t family : {AF_INET, AF_INET6}) {
-    for (uint64_t bit = 1; bit <= 0x80000000; bit <<= 1) {
-      if ((bit & kProtocolBits) != 0) continue;
-      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, bit, bit)});
-    }
-    for (uint64_t protocol = 1; protocol <= kProtocolBits; ++protocol) {
-      bool known = protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
-      if (known || (protocol & ~kProtocolBits) != 0) continue;
-      filter.Add(kNoProtocol, "socket", {Equal(0, family), Bits(2, 0xffffffff, protocol)});
-    }
-  }
+// UNIX: stream and seqpacket; a datagram (or RAW, its alias) can be sent to any
+// path without connecting.
+ArgumentChecks::Block UnixTypes() {
+  return {Argument(1), Mask(0xf), SkipIf(SOCK_STREAM, 2), SkipIf(SOCK_SEQPACKET, 1),
+          Return(kNoFamily)};
+}
+
+// INET: stream and datagram; protocols 0, TCP and UDP. Others are rarely used code
+// of the kernel's that a socket call may even load (SCTP, DCCP, L2TP, SMC), or ICMP.
+ArgumentChecks::Block InternetTypes() {
+  return {Argument(1),
+          Mask(0xf),
+          SkipIf(SOCK_STREAM, 2),
+          SkipIf(SOCK_DGRAM, 1),
+          Return(kNoFamily),
+          Argument(2),
+          SkipIf(0, 3),
+          SkipIf(IPPROTO_TCP, 2),
+          SkipIf(IPPROTO_UDP, 1),
+          Return(kNoProtocol)};
+}
+
+// Route netlink only.
+ArgumentChecks::Block NetlinkTypes() { return {Argument(2), SkipIf(0, 1), Return(kNoFamily)}; }
+
+void Append(ArgumentChecks::Block& block, const ArgumentChecks::Block& more) {
+  block.insert(block.end(), more.begin(), more.end());
+}
+
+void LimitSockets(ArgumentChecks& checks) {
+  ArgumentChecks::Block local = UnixTypes(), internet = InternetTypes(), netlink = NetlinkTypes();
+  auto over = [](const ArgumentChecks::Block& block) { return static_cast<uint8_t>(block.size()); };
+  uint8_t to_internet = static_cast<uint8_t>(over(local) + 1);
+  uint8_t to_netlink = static_cast<uint8_t>(to_internet + over(internet) + 1);
+  ArgumentChecks::Block block = {Argument(0),
+                                 SkipIf(AF_UNIX, 4),
+                                 SkipIf(AF_INET, static_cast<uint8_t>(3 + to_internet)),
+                                 SkipIf(AF_INET6, static_cast<uint8_t>(2 + to_internet)),
+                                 SkipIf(AF_NETLINK, static_cast<uint8_t>(1 + to_netlink)),
+                                 Return(kNoFamily)};
+  Append(block, local);
+  block.push_back(Skip(over(internet) + 1u + over(netlink)));
+  Append(block, internet);
+  block.push_back(Skip(over(netlink)));
+  Append(block, netlink);
+  checks.Add("socket", block);
+
+  block = {Argument(0), SkipIf(AF_UNIX, 1), Return(kNoFamily)};
+  Append(block, local);
+  checks.Add("socketpair", block);
 }
 
 // No set-user-id or set-group-id bit, anywhere: on an id-mapped or shared file
 // system it would hold outside too. (Creating calls are the broker's to check.)
-void DenySetuid(Filter& filter) {
-  for (uint64_t bit : {04000, 02000}) {
-    filter.Add(kEperm, "chmod", {Bits(1, bit, bit)});
-    filter.Add(kEperm, "fchmod", {Bits(1, bit, bit)});
-    filter.Add(kEperm, "fchmodat", {Bits(2, bit, bit)});
-    filter.Add(kEperm, 452 /* fchmodat2 */, {Bits(2, bit, bit)});
-    filter.Add(kEperm, "open",
-               {Bits(1, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(2, bit, bit)});
-    filter.Add(kEperm, "openat",
-               {Bits(2, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY), Bits(3, bit, bit)});
-  }
+void DenySetuid(ArgumentChecks& checks) {
+  auto mode = [](unsigned argument) -> ArgumentChecks::Block {
+    return {Argument(argument), SkipUnlessAny(06000, 1), Return(kEperm)};
+  };
+  checks.Add("chmod", mode(1));
+  checks.Add("fchmod", mode(1));
+  checks.Add("fchmodat", mode(2));
+  checks.Add(452 /* fchmodat2 */, mode(2));
 }
 
-// What the broker does on the caller's behalf.
-void Notify(Filter& filter) {
-  filter.Add(SCMP_ACT_NOTIFY, "open", {Bits(1, O_CREAT, O_CREAT)});
-  filter.Add(SCMP_ACT_NOTIFY, "openat", {Bits(2, O_CREAT, O_CREAT)});
+// What the broker does on the caller's behalf: all that makes a name. A file
+// without one (O_TMPFILE) is opened as usual, without set-id bits.
+void Notify(Filter& filter, ArgumentChecks& checks) {
+  auto opening = [](unsigned flags) -> ArgumentChecks::Block {
+    constexpr uint32_t kNameless = O_TMPFILE & ~O_DIRECTORY;
+    return {Argument(flags),
+            SkipUnlessAny(O_CREAT, 1),
+            Return(SECCOMP_RET_USER_NOTIF),
+            SkipUnlessAny(kNameless, 3),
+            Argument(flags + 1),
+            SkipUnlessAny(06000, 1),
+            Return(kEperm)};
+  };
+  checks.Add("open", opening(1));
+  checks.Add("openat", opening(2));
   for (const char* name :
        {"creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
         "symlinkat", "mknod", "mknodat", "bind", "connect", "umask"}) {
@@ -259,14 +338,29 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
   std::printf("};\n\n");
 }
 
+// The architecture first: all later numbers are this one's. Numbers past the last
+// known one do not exist; x32 numbers are past it too.
 std::vector<sock_filter> Build(Nesting nesting) {
   Filter filter;
+  ArgumentChecks checks;
   DenySurface(filter);
-  DenyNamespaces(filter, nesting);
-  LimitSockets(filter);
-  DenySetuid(filter);
-  Notify(filter);
-  return filter.Export();
+  DenyTerminalTricks(checks);
+  DenyPersonas(checks);
+  DenyNamespaces(filter, checks, nesting);
+  LimitSockets(checks);
+  DenySetuid(checks);
+  Notify(filter, checks);
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      SkipIf(seccomp_arch_native(), 1),
+      Return(SECCOMP_RET_KILL_PROCESS),
+      ArgumentChecks::LoadNumber(),
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastKnownSyscall, 0, 1),
+      Return(kEnosys),
+  };
+  for (const sock_filter& instruction : checks.Program()) program.push_back(instruction);
+  filter.AppendTo(program);
+  return program;
 }
 
 }  // namespace

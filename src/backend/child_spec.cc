@@ -44,6 +44,10 @@ std::string_view Name(Op op) {
       return "new terminal";
     case Op::kLoopback:
       return "loopback up";
+    case Op::kNetlink:
+      return "addresses and routes";
+    case Op::kListen:
+      return "listen on port";
     case Op::kLimit:
       return "limit";
     case Op::kUmask:
@@ -72,6 +76,7 @@ std::string Describe(const Step& step) {
   if (step.op == Op::kLimit) {
     text += " " + std::to_string(step.value) + " to " + std::to_string(step.value2);
   }
+  if (step.op == Op::kListen) text += " " + std::to_string(step.value);
   return text;
 }
 

@@ -21,13 +21,13 @@ enum class Op : uint8_t {
   kJoinSession,  // own session and session keyring
   kOpenTree,     // slot ← recursive clone of path, if it is still `identity`
   kCloneSlot,    // slot ← clone of path below slot `from` (non-recursive)
-  kTmpfs,        // slot ← new tmpfs; data: size, path: number of inodes
+  kTmpfs,        // slot ← new tmpfs; data: size, path: number of inodes, value: 1 if closed
   kProc,         // slot ← new procfs
   kSysfs,        // slot ← new sysfs, or the one at path where none can be had
   kDevpts,       // slot ← new devpts instance
   kAttributes,   // slot: set `value`, clear `value2` mount attributes, recursively
   kMakeDir,      // path below slot, mode value
-  kMakeFile,     // empty file at path below slot, mode value
+  kMakeFile,     // file at path below slot, mode value, data: what is in it
   kMakeLink,     // symbolic link at path below slot, data: its target
   kSealRoot,     // the whole tree private, and read-only, nosuid (value: attributes)
   kEnterRoot,    // slot becomes the root, the old one goes
@@ -35,6 +35,8 @@ enum class Op : uint8_t {
   kStash,        // as kAttach, but the slot stays open to be cloned from
   kTerminal,     // a pseudo-terminal for the streams in value; its master goes to the supervisor
   kLoopback,     // lo up
+  kNetlink,      // route netlink messages in data, `value` of them
+  kListen,       // value: port, value2: kListen*; the socket goes to the supervisor
   kLimit,        // value: resource, value2: soft = hard
   kUmask,        // value
   kChdir,        // path
@@ -85,6 +87,10 @@ struct SeccompProgram {
 };
 
 inline constexpr int kMaxSlots = 512;
+
+inline constexpr uint64_t kListenDatagram = 1;
+inline constexpr uint64_t kListenV6 = 2;
+inline constexpr uint64_t kListenEverywhere = 4;  // else on loopback
 
 struct ChildSpec {
   uint64_t namespaces = 0;  // CLONE_NEW* flags

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "cli/policy_file.h"
 #include "cli/policy_flags.h"
 #include "guard/path.h"
+#include "host/real_paths.h"
 #include "policy/host_lists.h"
 #include "policy/preset.h"
 #include "policy/render.h"
@@ -29,6 +31,7 @@ struct Options {
   std::vector<std::string> names;  // presets or files
   std::string output;
   bool revoke = false;
+  bool paths = false;  // a missing path is an error
 
   OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
 };
@@ -77,26 +80,45 @@ int Show(const Options& options) {
   return kExitOk;
 }
 
-std::string CheckLine(const Options& options, const std::string& name) {
-  if (options.json) return fmt::format("{{\"policy\": {}, \"valid\": true}}\n", JsonQuote(name));
-  return fmt::format("{}: {}\n", base::Printable(name), Coloured("ok", Colour::kGreen));
+// Listed paths that a run would be refused for, as "ORIGIN: PATH".
+std::vector<std::string> MissingPaths(const FsPolicy& fs) {
+  host::RealPaths probe;
+  std::vector<std::string> missing;
+  for (const PathRules* rules : {&fs.read, &fs.write, &fs.deny_read, &fs.deny_write}) {
+    for (const PathRule& rule : *rules) {
+      if (rule.glob || rule.optional || probe.Inspect(rule.path).exists()) continue;
+      missing.push_back(rule.origin.ToString() + ": " + rule.path);
+    }
+  }
+  return missing;
+}
+
+int CheckOne(const Options& options, const std::string& name, const Result<Policy>& policy) {
+  if (!policy) return Fail(options, policy.error());
+  std::vector<std::string> missing = MissingPaths(policy->fs);
+  bool valid = missing.empty() || !options.paths;
+  if (options.json) {
+    std::vector<std::string> quoted;
+    for (const std::string& line : missing) quoted.push_back(JsonQuote(line));
+    Print(fmt::format("{{\"policy\": {}, \"valid\": {}, \"missing\": [{}]}}\n", JsonQuote(name),
+                      valid, base::Join(quoted, ", ")));
+  } else {
+    for (const std::string& line : missing) {
+      Tell(fmt::format("{} does not exist here; \"?\" before it says that it may be missing\n",
+                       base::Printable(line)));
+    }
+    if (valid) {
+      Print(fmt::format("{}: {}\n", base::Printable(name), Coloured("ok", Colour::kGreen)));
+    }
+  }
+  return valid ? kExitOk : kExitNegative;
 }
 
 int Check(const Options& options) {
-  if (options.names.empty()) {
-    Result<Policy> effective = LoadEffective(options);
-    if (!effective) return Fail(options, effective.error());
-    Print(CheckLine(options, "policy"));
-    return kExitOk;
-  }
+  if (options.names.empty()) return CheckOne(options, "policy", LoadEffective(options));
   int status = kExitOk;
   for (const std::string& name : options.names) {
-    Result<Policy> checked = LoadNamed(options, name);
-    if (checked) {
-      Print(CheckLine(options, name));
-    } else {
-      status = Fail(options, checked.error());
-    }
+    status = std::max(status, CheckOne(options, name, LoadNamed(options, name)));
   }
   return status;
 }
@@ -218,6 +240,7 @@ Action SetupPolicy(CLI::App& app) {
   AddPolicyFlags(*show, options->flags);
   CLI::App* check = add("check", "Whether files, or all that holds here, are valid", Check);
   check->add_option("FILE", options->names, "Policy files");
+  check->add_flag("--paths", options->paths, "Fail if a path that has to exist does not");
   AddPolicyFlags(*check, options->flags);
   CLI::App* diff = add("diff", "How two policies differ, or one from what holds here", DiffTwo);
   diff->add_option("NAME", options->names, "Presets or files")->required()->expected(1, 2);

@@ -128,17 +128,15 @@ std::string Variable(const policy::Context& context, std::initializer_list<const
   return {};
 }
 
-Result<guard::NetRules> RulesOf(const Policy& policy) {
-  CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, plan::ResolveNetRules(policy));
-  // Here the mode says nothing about a sandbox: with no name allowed, none is.
-  if (rules.mode == NetMode::kNone) rules.mode = NetMode::kProxy;
-  return rules;
-}
-
 Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(options.policy));
+  PolicyFlags flags = options.policy;
+  // Without a policy only what the flags allow: strict has no name of its own.
+  if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
   proxy::ProxyOptions made;
-  CORDON_ASSIGN_OR_RETURN(made.rules, RulesOf(loaded.policy));
+  CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
+  // Here the mode says nothing about a sandbox: with no name allowed, none is.
+  if (made.rules.mode == NetMode::kNone) made.rules.mode = NetMode::kProxy;
   made.upstream = loaded.policy.net.upstream;
   if (made.upstream.empty()) {
     made.upstream = Variable(loaded.context, {"https_proxy", "HTTPS_PROXY", "all_proxy",

@@ -1,5 +1,4 @@
 // cordon run [POLICY] [--] CMD ARG… and cordon shell [POLICY]
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -54,7 +53,7 @@ int Report(const Options& options, const Result<Outcome>& outcome) {
   if (options.json) {
     Print(OutcomeJson(*outcome));
   } else {
-    fmt::print(stderr, "{}", OutcomeNotice(*outcome));
+    Tell(OutcomeNotice(*outcome));
   }
   return outcome->ExitStatus();
 }

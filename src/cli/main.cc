@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <exception>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/output.h"
 #include "sys/process.h"
 
 namespace cordon::cli {
@@ -40,22 +42,22 @@ constexpr Subcommand kSubcommands[] = {
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 
-void PrintHelp(std::FILE* to) {
-  fmt::print(to,
-             "cordon runs an agent's command inside boundaries the kernel enforces.\n\n"
-             "Usage: cordon SUBCOMMAND [OPTIONS]\n\nSubcommands:\n");
+std::string Help() {
+  std::string text =
+      "cordon runs an agent's command inside boundaries the kernel enforces.\n\n"
+      "Usage: cordon SUBCOMMAND [OPTIONS]\n\nSubcommands:\n";
   for (const Subcommand& command : kSubcommands) {
-    fmt::print(to, "  {:<10} {}\n", command.name, command.summary);
+    text += fmt::format("  {:<10} {}\n", command.name, command.summary);
   }
-  fmt::print(to, "\n`cordon SUBCOMMAND --help` tells more; `cordon --version` the version.\n");
+  return text + "\n`cordon SUBCOMMAND --help` tells more; `cordon --version` the version.\n";
 }
 
 int UnknownSubcommand(std::string_view name) {
   std::vector<std::string> names;
   for (const Subcommand& command : kSubcommands) names.emplace_back(command.name);
-  fmt::print(stderr, "cordon: unknown subcommand \"{}\"\n", base::Printable(name));
+  Tell(fmt::format("cordon: unknown subcommand \"{}\"\n", base::Printable(name)));
   if (auto near = base::Nearest(name, names)) {
-    fmt::print(stderr, "  did you mean \"{}\"?\n", *near);
+    Tell(fmt::format("  did you mean \"{}\"?\n", *near));
   }
   return kExitUsage;
 }
@@ -75,15 +77,15 @@ int RunSubcommand(const Subcommand& command, int argc, char** argv) {
 int Main(int argc, char** argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
   if (name.empty()) {
-    PrintHelp(stderr);
+    Tell(Help());
     return kExitUsage;
   }
   if (name == "--help" || name == "-h" || name == "help") {
-    PrintHelp(stdout);
+    Print(Help());
     return kExitOk;
   }
   if (name == "--version") {
-    fmt::print("cordon {}\n", CORDON_VERSION);
+    Print("cordon " CORDON_VERSION "\n");
     return kExitOk;
   }
   auto found = std::find_if(std::begin(kSubcommands), std::end(kSubcommands),

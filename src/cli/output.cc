@@ -40,6 +40,8 @@ void Print(std::string_view text) {
   std::fflush(stdout);
 }
 
+void Tell(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 void PrintError(const Error& error, OutputForm form) {
   if (form == OutputForm::kJson) {
     Print(fmt::format("{{\"error\": {{\"reason\": {}, \"message\": {}, \"hint\": {}}}}}\n",
@@ -47,9 +49,9 @@ void PrintError(const Error& error, OutputForm form) {
                       JsonQuote(error.hint)));
     return;
   }
-  fmt::print(stderr, "{} {}\n", Painted("cordon:", Colour::kRed, STDERR_FILENO),
-             base::Printable(error.message));
-  if (!error.hint.empty()) fmt::print(stderr, "  {}\n", base::Printable(error.hint));
+  Tell(fmt::format("{} {}\n", Painted("cordon:", Colour::kRed, STDERR_FILENO),
+                   base::Printable(error.message)));
+  if (!error.hint.empty()) Tell(fmt::format("  {}\n", base::Printable(error.hint)));
 }
 
 std::string JsonQuote(std::string_view text) {

@@ -12,6 +12,8 @@ enum class OutputForm { kText, kJson };
 
 // Writes all of `text` to stdout; a reader that went away is not an error.
 void Print(std::string_view text);
+// To stderr. Nobody may be reading: that is no reason to end otherwise.
+void Tell(std::string_view text);
 
 // "cordon: MESSAGE" and the hint on stderr, or one JSON object on stdout:
 // {"error": {"reason": …, "message": …, "hint": …}}.

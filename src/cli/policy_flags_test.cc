@@ -116,7 +116,7 @@ TEST_F(PolicyFlagsTest, AllTheFilesAreLayers) {
   EXPECT_EQ(loaded->policy.limits.processes, 7u);
   EXPECT_EQ(loaded->policy.limits.open_files, 8u);
   EXPECT_EQ(loaded->policy.limits.wall_ms, 5000u);
-  EXPECT_EQ(loaded->policy.net.mode, NetMode::kNone);
+  EXPECT_EQ(loaded->policy.net.mode, NetMode::kProxy);
 }
 
 TEST_F(PolicyFlagsTest, ATrustedWorkspaceFileExtendsUntilItChanges) {
@@ -125,10 +125,10 @@ TEST_F(PolicyFlagsTest, ATrustedWorkspaceFileExtendsUntilItChanges) {
   ASSERT_TRUE(Store().Trust(file, text));
   EXPECT_EQ(Load()->policy.net.mode, NetMode::kOpen);
   Write("ws/.cordon.toml", text + "[exec]\nnesting = true\n");
-  EXPECT_EQ(Load()->policy.net.mode, NetMode::kNone);
+  EXPECT_EQ(Load()->policy.net.mode, NetMode::kProxy);
   Write("ws/.cordon.toml", text);
   ASSERT_TRUE(Store().Revoke(file));
-  EXPECT_EQ(Load()->policy.net.mode, NetMode::kNone);
+  EXPECT_EQ(Load()->policy.net.mode, NetMode::kProxy);
 }
 
 TEST_F(PolicyFlagsTest, AFileInsideAWritableRootNeedsTrust) {

@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "sys/uapi.h"
@@ -28,6 +29,9 @@ Facts ProbeFacts() {
   facts.landlock_abi = LandlockAbi();
   facts.uid = geteuid();
   facts.gid = getegid();
+  utsname names;
+  if (uname(&names) == 0) facts.hostname = names.nodename;
+  facts.ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
   const char* home = getenv("HOME");
   if (home != nullptr && home[0] == '/') facts.home = home;
   return facts;

@@ -11,6 +11,8 @@ namespace cordon::host {
 struct Facts {
   int landlock_abi = 0;  // 0: none
   bool idmapped_mounts = false;
+  bool ipv6 = false;
+  std::string hostname;
   uint32_t uid = 0;  // effective, of this process
   uint32_t gid = 0;
   std::string home;  // of the caller; empty if none

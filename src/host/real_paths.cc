@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
@@ -31,6 +33,20 @@ std::string PathOf(int fd) {
   return length < 0 ? std::string() : std::string(path, static_cast<size_t>(length));
 }
 
+// -1 with ENOENT if there is no such path; with another error if a symbolic link,
+// ".." or a doubled slash is in the way.
+int OpenWithoutLinks(const std::string& path) {
+  std::string closed = path + "/";
+  bool normal = closed.find("//") == std::string::npos && closed.find("/./") == std::string::npos &&
+                closed.find("/../") == std::string::npos;
+  if (!normal) {
+    errno = ELOOP;
+    return -1;
+  }
+  open_how how{.flags = O_PATH | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_NO_SYMLINKS};
+  return static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how)));
+}
+
 }  // namespace
 
 bool RealPaths::KnownMissing(const std::string& path) const {
@@ -52,13 +68,16 @@ PathInfo RealPaths::Inspect(const std::string& path) const {
 }
 
 PathInfo RealPaths::InspectNow(const std::string& path) {
-  sys::UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  // Without a link on the way the path is canonical as it is.
+  sys::UniqueFd fd(OpenWithoutLinks(path));
+  bool linkless = fd.valid();
+  if (!linkless && errno != ENOENT) fd.reset(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!fd.valid()) {
     bool missing = errno == ENOENT || errno == ENOTDIR;
     return {.type = missing ? FileType::kMissing : FileType::kUnreachable};
   }
   struct stat status;
-  std::string canonical = PathOf(fd.get());
+  std::string canonical = linkless ? path : PathOf(fd.get());
   if (fstat(fd.get(), &status) != 0 || !canonical.starts_with('/')) {
     return {.type = FileType::kUnreachable};
   }

@@ -72,6 +72,7 @@ Environment MakeEnvironment(const EnvironmentInputs& in) {
   if (!in.cache_directory.empty()) {
     for (const auto& [name, below] : kCaches) chosen[name] = in.cache_directory + below;
   }
+  for (const auto& [name, value] : in.proxy) chosen[name] = value;
   for (const auto& [name, value] : in.policy.set) chosen[name] = value;
   for (const auto& [name, value] : chosen) {
     variables[name] = value;

@@ -15,6 +15,7 @@ struct EnvironmentInputs {
   std::string directory;        // working directory, for PWD
   std::string cache_directory;  // seen from inside; empty: leave tools their own
   TempMode temp = TempMode::kNone;
+  std::map<std::string, std::string> proxy;  // leads programs to it
 };
 
 struct Environment {

@@ -17,7 +17,6 @@ constexpr size_t kScanBudget = 400'000;
 // At the top of every writable root and repository. Each is read by a shell, an
 // editor, a tool or an agent on the host without asking.
 constexpr std::array kTrustedNames = {
-    ".gitmodules",
     ".gitconfig",
     ".bashrc",
     ".bash_profile",
@@ -215,6 +214,7 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
   std::string prefix = top == "/" ? "" : top;
   for (const char* name : kTrustedNames) paths.push_back(prefix + "/" + name);
   if (git == GitMode::kOff) return paths;
+  if (git == GitMode::kProtect) paths.push_back(prefix + "/.gitmodules");
   // Git takes a directory with HEAD, objects and refs for a bare repository, and
   // obeys its configuration, if .git is not valid: HEAD is what makes it one.
   paths.push_back(prefix + "/HEAD");

@@ -36,6 +36,8 @@ TEST(FloorPaths, HooksAreKeptWhenConfigIsNot) {
   std::vector<std::string> allow = FloorPaths(paths, "/w", GitMode::kAllowConfig);
   EXPECT_THAT(allow, Contains("/w/.git/hooks"));
   EXPECT_THAT(allow, Not(Contains("/w/.git/config")));
+  EXPECT_THAT(protect, Contains("/w/.gitmodules"));
+  EXPECT_THAT(allow, Not(Contains("/w/.gitmodules")));
   EXPECT_THAT(FloorPaths(paths, "/w", GitMode::kOff), Not(Contains("/w/.git/hooks")));
 }
 

@@ -13,24 +13,10 @@ namespace {
 // Keys that are understood but whose mechanism is not built yet: a run that
 // relies on one is refused, never run without it.
 Status CheckSupported(const Policy& policy) {
-  const NetPolicy& net = policy.net;
   auto refuse = [](const char* key, const char* what) {
     return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
                              "remove the key, or wait for the release that brings it");
   };
-  if (net.mode == NetMode::kProxy || net.mode == NetMode::kPublic) {
-    return refuse("net.mode", net.mode == NetMode::kProxy ? "\"proxy\"" : "\"public\"");
-  }
-  if (!net.publish.empty()) return refuse("net.publish", "publishing ports");
-  if (!net.host_ports.empty()) return refuse("net.host_ports", "reaching host ports");
-  if (!net.upstream.empty()) return refuse("net.upstream", "a parent proxy");
-  if (net.external) return refuse("net.external", "an external proxy");
-  if (!net.tls_intercept.empty()) return refuse("net.tls.intercept", "TLS interception");
-  if (!net.rules.empty()) return refuse("net.rule", "method and path rules");
-  if (!net.unix_sockets.empty() || !net.unix_sockets_dangerous.empty()) {
-    return refuse(net.unix_sockets.empty() ? "net.unix_sockets_dangerous" : "net.unix_sockets",
-                  "connecting to host sockets");
-  }
   if (!policy.exec.deny.empty()) return refuse("exec.deny", "denying programs");
   if (!policy.exec.excluded.empty()) return refuse("exec.excluded", "running outside");
   if (policy.workspace_provider != WorkspaceProvider::kDirect) {
@@ -64,15 +50,18 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   bool landlock = plan.landlock_abi > 0;
   std::string fs = landlock ? "mount namespace, landlock" : "mount namespace";
   bool floor = in.floor == FsInputs::Floor::kOn;
-  bool net = plan.net != NetMode::kOpen;
+  bool net = plan.net.own_namespace();
   bool scoped = plan.landlock_abi >= 6;
   std::vector<Enforcement> list = {
       {"fs.read", fs, Level::kFull, ""},
       {"fs.write", fs, Level::kFull, ""},
       {"fs.floor", floor ? "mount namespace, broker" : "", floor ? Level::kFull : Level::kNone,
        floor ? "" : "--no-floor"},
-      {"net", net ? "network namespace" : "", net ? Level::kFull : Level::kNone,
-       net ? "" : "net.mode is \"open\""},
+      {"net",
+       !net                 ? ""
+       : plan.net.proxied() ? "network namespace, proxy"
+                            : "network namespace",
+       net ? Level::kFull : Level::kNone, net ? "" : "net.mode is \"open\""},
       {"unix", "broker, seccomp", net || scoped ? Level::kFull : Level::kPartial,
        net || scoped ? "" : "abstract sockets need Landlock ABI 6 or a network namespace"},
       {"ipc", "ipc namespace", Level::kFull, ""},
@@ -190,7 +179,18 @@ Status CheckLandlock(const PlanInputs& in) {
 Result<Plan> MakePlan(const PlanInputs& in) {
   CORDON_TRY(CheckSupported(in.policy));
   CORDON_TRY(CheckLandlock(in));
+  Plan plan;
+  CORDON_ASSIGN_OR_RETURN(plan.net, PlanNet({.policy = in.policy,
+                                             .probe = in.probe,
+                                             .environment = in.environment,
+                                             .ipv6 = in.facts.ipv6}));
   FsPolicy fs = in.policy.fs;
+  // A socket that may be connected to must be there to be found.
+  for (const std::string& socket : plan.net.unix_sockets) {
+    PathRule rule{socket, false, /*optional=*/true, {"net.unix_sockets", 0}};
+    fs.read.push_back(rule);
+    fs.allow_read_within_deny.push_back(std::move(rule));
+  }
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
@@ -200,7 +200,6 @@ Result<Plan> MakePlan(const PlanInputs& in) {
       cache_inside = "/tmp/.cache";
     }
   }
-  Plan plan;
   CORDON_ASSIGN_OR_RETURN(plan.fs, PlanFs({.policy = fs,
                                            .probe = in.probe,
                                            .workspace = in.workspace,
@@ -214,11 +213,12 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                              .caller = in.environment,
                                              .directory = in.command.directory,
                                              .cache_directory = cache_inside,
-                                             .temp = fs.temp});
+                                             .temp = fs.temp,
+                                             .proxy = ProxyVariables(plan.net)});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);
-  plan.net = in.policy.net.mode;
+  plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
   plan.nesting = in.policy.exec.nesting;
   plan.limits = in.policy.limits;
   plan.terminal = in.terminal;

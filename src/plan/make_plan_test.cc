@@ -45,9 +45,11 @@ TEST_F(MakePlanTest, SaysWhatIsEnforced) {
 
 TEST_F(MakePlanTest, WhatIsNotBuiltYetIsRefusedByName) {
   const std::map<std::string, std::function<void(Policy&)>> keys = {
-      {"net.mode", [](Policy& p) { p.net.mode = NetMode::kProxy; }},
-      {"net.publish", [](Policy& p) { p.net.publish = {1}; }},
-      {"net.unix_sockets", [](Policy& p) { p.net.unix_sockets = {{.path = "/s"}}; }},
+      {"net.tls.intercept",
+       [](Policy& p) {
+         p.net.mode = NetMode::kProxy;
+         p.net.tls_intercept = {{"x.example", {}}};
+       }},
       {"exec.excluded", [](Policy& p) { p.exec.excluded = {{"docker", {}}}; }},
       {"exec.deny", [](Policy& p) { p.exec.deny = {{.path = "/x"}}; }},
       {"workspace.provider", [](Policy& p) { p.workspace_provider = WorkspaceProvider::kOverlay; }},

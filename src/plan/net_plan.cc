@@ -1,10 +1,15 @@
 #include "plan/net_plan.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/strings.h"
+#include "guard/path.h"
 #include "policy/host_lists.h"
 
 namespace cordon::plan {
@@ -36,78 +41,79 @@ Result<std::vector<HostPattern>> Patterns(const Entries& entries, PatternUse use
   return patterns;
 }
 
-bool IsLoopback(const guard::Host& host) {
-  if (host.address) return guard::KindOf(*host.address) == guard::AddressKind::kLoopback;
-  return host.name == "localhost" || host.name.ends_with(".localhost");
+Status CheckSupported(const NetPolicy& net) {
+  auto refuse = [](const char* key, const char* what) {
+    return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
+                             "remove the key, or wait for the release that brings it");
+  };
+  if (!net.tls_intercept.empty()) return refuse("net.tls.intercept", "TLS interception");
+  if (net.external && !net.external->command.empty()) {
+    return refuse("net.external", "starting an external proxy");
+  }
+  bool proxied = net.mode == NetMode::kProxy || net.mode == NetMode::kPublic;
+  auto needs_proxy = [](const char* key) {
+    return base::InvalidArgument(Reason::kPolicyBadValue,
+                                 std::string(key) + " needs net.mode \"proxy\" or \"public\"");
+  };
+  if (!proxied && net.external) return needs_proxy("net.external");
+  if (!proxied && !net.rules.empty()) return needs_proxy("net.rule");
+  bool open = net.mode == NetMode::kOpen;
+  if (open && !net.deny.empty()) return needs_proxy("net.deny");
+  if (open && !net.publish.empty()) return needs_proxy("net.publish");
+  return {};
 }
 
-Verdict Scalar(const Policy& policy, const std::string& key, std::string value) {
-  Verdict verdict{.rule = key + " = \"" + std::move(value) + "\""};
-  auto found = policy.origins.find(key);
-  if (found == policy.origins.end()) return verdict;
-  verdict.source = found->second.source;
-  verdict.line = found->second.line;
-  verdict.rule += " " + found->second.ToString();
-  return verdict;
+// Whoever may speak to these is master of the host, or of the user's session.
+bool IsGrantOfTheHost(std::string_view path) {
+  constexpr std::array<std::string_view, 14> kNames = {
+      "docker.sock",  "docker-raw.sock",   "containerd.sock",
+      "podman.sock",  "crio.sock",         "buildkitd.sock",
+      "bus",          "system_bus_socket", "private",
+      "io.systemd.",  "libvirt-sock",      "lxd.socket",
+      "incus.socket", "snapd.socket"};
+  std::string_view name = guard::BaseName(path);
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view known) {
+                               return name == known ||
+                                      (known.ends_with('.') && name.starts_with(known));
+                             }) ||
+         path.find("/systemd/") != std::string_view::npos ||
+         path.find("/dbus") != std::string_view::npos;
 }
 
-Verdict OnOpenNetwork(const Policy& policy) {
-  Verdict verdict = Scalar(policy, "net.mode", "open");
-  verdict.allowed = true;
-  verdict.detail = "the host's own network: nothing is filtered";
-  return verdict;
+Status AddSockets(const PathRules& rules, const host::PathProbe& probe, std::string_view key,
+                  std::vector<std::string>& sockets) {
+  for (const PathRule& rule : rules) {
+    host::PathInfo info = probe.Inspect(rule.path);
+    std::string place = rule.origin.ToString() + ": " + std::string(key);
+    if (!info.exists()) {
+      if (rule.optional) continue;
+      return base::InvalidArgument(Reason::kPolicyPathMissing,
+                                   place + ": " + base::Printable(rule.path) + " does not exist",
+                                   "write \"?" + rule.path + "\" if it may be missing");
+    }
+    if (info.type != host::FileType::kSocket) {
+      return base::InvalidArgument(Reason::kPolicyBadValue,
+                                   place + ": " + base::Printable(rule.path) + " is not a socket");
+    }
+    if (key == "net.unix_sockets" && IsGrantOfTheHost(info.canonical)) {
+      return base::InvalidArgument(
+          Reason::kPolicyBadValue,
+          place + ": " + base::Printable(rule.path) + " is a way to all of the host",
+          "list it under net.unix_sockets_dangerous if that is meant");
+    }
+    sockets.push_back(info.canonical);
+  }
+  return {};
 }
 
-// Loopback inside is the sandbox's own; the host's is behind chosen ports.
-Verdict OnLoopback(const Policy& policy, int port) {
-  const std::vector<int>& ports = policy.net.host_ports;
-  if (std::ranges::find(ports, port) != ports.end()) {
-    return {.allowed = true,
-            .rule = "net.host_ports",
-            .detail = "port " + std::to_string(port) + " of the host's loopback"};
+std::string Variable(const std::map<std::string, std::string>& environment,
+                     std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    auto found = environment.find(name);
+    if (found != environment.end() && !found->second.empty()) return found->second;
   }
-  return {.rule = "private loopback",
-          .detail = "inside this is the sandbox's own; the host's is not reached",
-          .hint = "net.host_ports = [" + std::to_string(port) + "] would reach the host's"};
-}
-
-// "policy.toml:7" and "@npm, preset workspace:210" → the file and its line.
-void SetPlace(std::string_view origin, Verdict& verdict) {
-  if (origin.starts_with('@')) origin.remove_prefix(origin.find(", ") + 2);
-  size_t colon = origin.rfind(':');
-  int line = 0;
-  if (colon != origin.npos) {
-    const char* end = origin.data() + origin.size();
-    auto [rest, error] = std::from_chars(origin.data() + colon + 1, end, line);
-    if (error != std::errc() || rest != end) line = 0;
-  }
-  verdict.source = line == 0 ? origin : origin.substr(0, colon);
-  verdict.line = line;
-}
-
-Verdict ByRules(const Policy& policy, const guard::NetRules& rules, const guard::HostPort& target) {
-  guard::NetDecision decision = guard::DecideHost(rules, target.host, target.port);
-  if (rules.mode == NetMode::kNone) {
-    Verdict verdict = Scalar(policy, "net.mode", "none");
-    verdict.detail = "there is no network inside";
-    verdict.hint = decision.hint + " would allow it";
-    return verdict;
-  }
-  Verdict verdict{.allowed = decision.allowed};
-  if (!decision.origin.empty()) {
-    verdict.rule = "net." + decision.rule;
-    SetPlace(decision.origin, verdict);
-  } else {
-    std::string mode = rules.mode == NetMode::kProxy ? "proxy" : "public";
-    verdict = Scalar(policy, "net.mode", mode);
-    verdict.allowed = decision.allowed;
-    verdict.detail = decision.rule;
-  }
-  if (!decision.hint.empty()) verdict.hint = decision.hint + " would allow it";
-  if (decision.allowed && !target.host.address) {
-    verdict.detail = "the addresses it resolves to are checked as well";
-  }
-  return verdict;
+  return {};
 }
 
 }  // namespace
@@ -122,11 +128,98 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   return rules;
 }
 
-Result<Verdict> ExplainConnect(const Policy& policy, const guard::HostPort& target) {
-  CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, ResolveNetRules(policy));
-  if (rules.mode == NetMode::kOpen) return OnOpenNetwork(policy);
-  if (IsLoopback(target.host)) return OnLoopback(policy, target.port);
-  return ByRules(policy, rules, target);
+Result<NetPlan> PlanNet(const NetInputs& in) {
+  const NetPolicy& policy = in.policy.net;
+  CORDON_TRY(CheckSupported(policy));
+  NetPlan net;
+  net.mode = policy.mode;
+  net.ipv6 = in.ipv6;
+  net.publish = policy.publish;
+  // On the host's own network its ports are reached as they are.
+  if (net.own_namespace()) net.host_ports = policy.host_ports;
+  CORDON_TRY(AddSockets(policy.unix_sockets, in.probe, "net.unix_sockets", net.unix_sockets));
+  CORDON_TRY(AddSockets(policy.unix_sockets_dangerous, in.probe, "net.unix_sockets_dangerous",
+                        net.unix_sockets));
+  if (!net.proxied()) return net;
+  if (policy.external) {
+    net.external = *policy.external;
+    return net;
+  }
+  CORDON_ASSIGN_OR_RETURN(net.rules, ResolveNetRules(in.policy));
+  net.ports = guard::AllowedPorts(net.rules);
+  std::erase_if(net.ports, [&](int port) {
+    return port == kProxyPort || port == kDnsPort ||
+           std::ranges::find(net.host_ports, port) != net.host_ports.end();
+  });
+  if (net.ports.size() > kMostPorts) {
+    return base::InvalidArgument(Reason::kPolicyBadValue,
+                                 "net.allow names " + std::to_string(net.ports.size()) +
+                                     " ports; at most " + std::to_string(kMostPorts) + " can be");
+  }
+  net.upstream = policy.upstream;
+  if (net.upstream.empty()) {
+    net.upstream = Variable(in.environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+                                             "http_proxy", "HTTP_PROXY"});
+  }
+  net.no_proxy = Variable(in.environment, {"no_proxy", "NO_PROXY"});
+  return net;
+}
+
+std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
+                                          const host::PathProbe& probe,
+                                          const std::string& hostname) {
+  if (!net.proxied()) return {};
+  std::string hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+  if (!hostname.empty()) hosts += "127.0.1.1 " + hostname + "\n";
+  const std::pair<const char*, std::string> wanted[] = {
+      {"/etc/resolv.conf", "nameserver 127.0.0.1\n"},
+      {"/etc/hosts", hosts},
+      {"/etc/nsswitch.conf",
+       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+       "protocols: files\nservices: files\n"}};
+  std::vector<PrivateFile> files;
+  for (const auto& [path, text] : wanted) {
+    host::PathInfo info = probe.Inspect(path);
+    bool seen =
+        info.type == host::FileType::kRegular && Decide(fs, Access::kRead, info.canonical).allowed;
+    // Without the file a resolver asks 127.0.0.1, which is what it would say.
+    if (seen) files.push_back({info.canonical, text});
+  }
+  return files;
+}
+
+std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
+  if (!net.proxied()) return {};
+  int http = net.external ? net.external->http : kProxyPort;
+  int socks = net.external ? net.external->socks : kProxyPort;
+  std::map<std::string, std::string> variables;
+  auto both_cases = [&](std::string name, const std::string& value) {
+    variables[name] = value;
+    std::ranges::transform(name, name.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    });
+    variables[name] = value;
+  };
+  both_cases("NO_PROXY", "localhost,127.0.0.1,::1");
+  if (socks != 0) both_cases("ALL_PROXY", "socks5h://127.0.0.1:" + std::to_string(socks));
+  if (http == 0) return variables;
+  std::string port = std::to_string(http), url = "http://127.0.0.1:" + port;
+  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "GRPC_PROXY"}) {
+    both_cases(name, url);
+  }
+  both_cases("RSYNC_PROXY", "127.0.0.1:" + port);
+  for (const char* name : {"DOCKER_HTTP_PROXY", "DOCKER_HTTPS_PROXY", "PIP_PROXY",
+                           "npm_config_proxy", "npm_config_https_proxy", "CARGO_HTTP_PROXY"}) {
+    variables[name] = url;
+  }
+  variables["CLOUDSDK_PROXY_TYPE"] = "http";
+  variables["CLOUDSDK_PROXY_ADDRESS"] = "127.0.0.1";
+  variables["CLOUDSDK_PROXY_PORT"] = port;
+  variables["NODE_USE_ENV_PROXY"] = "1";
+  variables["JAVA_TOOL_OPTIONS"] = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
+                                   " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
+                                   " -Dhttp.nonProxyHosts=localhost|127.*|[::1]";
+  return variables;
 }
 
 }  // namespace cordon::plan

@@ -1,18 +1,79 @@
 // The network part of a policy, resolved.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "cordon/policy.h"
 #include "cordon/result.h"
 #include "guard/net_rules.h"
+#include "host/path_probe.h"
 #include "plan/fs_plan.h"
 
 namespace cordon::plan {
+
+// What the command reaches of the network, and how. In a network namespace of
+// its own every address is local: the listeners made in there accept whatever
+// the command connects to.
+struct NetPlan {
+  NetMode mode = NetMode::kNone;
+  guard::NetRules rules;        // what the proxy decides by
+  std::vector<int> ports;       // captured at every address
+  std::vector<int> host_ports;  // of the host's loopback, reached at the same port inside
+  std::vector<int> publish;     // of the sandbox, reached at the same port of the host's loopback
+  std::vector<std::string> unix_sockets;  // of the host
+  std::string upstream;                   // a parent proxy; may hold a password
+  std::string no_proxy;
+  std::optional<ExternalProxy> external;  // by its ports, instead of ours
+  bool ipv6 = false;
+  bool operator==(const NetPlan&) const = default;
+
+  bool own_namespace() const { return mode != NetMode::kOpen; }
+  bool proxied() const { return mode == NetMode::kProxy || mode == NetMode::kPublic; }
+};
+
+// Where HTTP and SOCKS5 are spoken inside.
+inline constexpr int kProxyPort = 3128;
+inline constexpr int kDnsPort = 53;
+// Each is two listening sockets.
+inline constexpr size_t kMostPorts = 64;
+// The sandbox's own addresses, outside of loopback: a resolver asks for addresses
+// of a family only where the machine has one.
+inline constexpr std::string_view kInsideV4 = "198.18.0.1";
+inline constexpr std::string_view kInsideV6 = "fd63:6f72:646f:6e::1";
 
 // The rules that the proxy decides by: lists expanded, patterns parsed, each
 // with where it stands: "policy.toml:7", "@npm, preset workspace:210". The
 // host's own addresses are left to the caller. A text that is no pattern is an
 // error with its place.
 Result<guard::NetRules> ResolveNetRules(const Policy& policy);
+
+struct NetInputs {
+  const Policy& policy;
+  const host::PathProbe& probe;
+  const std::map<std::string, std::string>& environment;  // the caller's
+  bool ipv6 = false;
+};
+// Refuses (`unsupported`) what is not built yet, and a listed socket that is a
+// grant of the host but not listed as such.
+Result<NetPlan> PlanNet(const NetInputs& inputs);
+
+// Files that the command sees in place of the host's, so that names are looked
+// up in the one way that works inside.
+struct PrivateFile {
+  std::string path;  // canonical
+  std::string text;
+  bool operator==(const PrivateFile&) const = default;
+};
+std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
+                                          const host::PathProbe& probe,
+                                          const std::string& hostname);
+
+// "NAME=value" pairs that lead programs to the proxy.
+std::map<std::string, std::string> ProxyVariables(const NetPlan& net);
 
 // May a command inside connect there, and by which rule? Before resolution: an
 // allowed name may still resolve to an address that is denied.

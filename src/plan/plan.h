@@ -13,6 +13,7 @@
 #include "host/facts.h"
 #include "host/path_probe.h"
 #include "plan/fs_plan.h"
+#include "plan/net_plan.h"
 
 namespace cordon::plan {
 
@@ -34,7 +35,8 @@ struct Plan {
   // Names whose value the policy or Cordon chose; all others were passed on and
   // may be secrets.
   std::vector<std::string> chosen_environment;
-  NetMode net = NetMode::kNone;
+  NetPlan net;
+  std::vector<PrivateFile> files;
   bool nesting = false;
   LimitPolicy limits;
   Terminal terminal = Terminal::kNone;

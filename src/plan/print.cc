@@ -232,7 +232,7 @@ std::vector<Row> HeadRows(const Plan& plan) {
       {"workspace", base::Printable(plan.fs.workspace)},
       {"user", "uid " + std::to_string(plan.uid) + ", gid " + std::to_string(plan.gid) +
                    ", no capabilities"},
-      {"network", std::string(NetName(plan.net))},
+      {"network", std::string(NetName(plan.net.mode))},
       {"terminal", std::string(TerminalName(plan.terminal))},
       {"nesting", plan.nesting ? "user namespaces may be made inside" : "no"},
       {"git", std::string(GitName(plan.fs.git))},
@@ -330,7 +330,7 @@ std::string ToJson(const Plan& plan) {
                {"workspace", Text(plan.fs.workspace)},
                {"uid", plan.uid},
                {"gid", plan.gid},
-               {"network", NetName(plan.net)},
+               {"network", NetName(plan.net.mode)},
                {"terminal", TerminalName(plan.terminal)},
                {"nesting", plan.nesting},
                {"git", GitName(plan.fs.git)},

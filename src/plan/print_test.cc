@@ -60,7 +60,7 @@ files
   /sys            private  read-only
 
 names that may not come into being
-  /w                    floor built in             .gitmodules .gitconfig .bashrc .bash_profile .bash_login and N more
+  /w                    floor built in             .gitconfig .bashrc .bash_profile .bash_login .bash_logout and N more
   /w/**/.env*           fs.deny_new policy.toml:6
   /w/.claude/settings*  floor built in
 

@@ -116,7 +116,7 @@ TEST(Stack, AnUntrustedWorkspaceFileOnlyNarrows) {
   EXPECT_TRUE(Has(policy.fs.deny_read, "/w/**/.env"));
   EXPECT_TRUE(Has(policy.fs.deny_read, "/home/u/.ssh"));
   EXPECT_EQ(policy.fs.git, GitMode::kProtect);
-  EXPECT_EQ(policy.net.mode, NetMode::kNone);
+  EXPECT_EQ(policy.net.mode, NetMode::kProxy);
   EXPECT_EQ(policy.net.upstream, "");
   EXPECT_EQ(policy.net.external, std::nullopt);
   EXPECT_FALSE(policy.exec.nesting);

@@ -74,7 +74,7 @@ TEST(Preset, WorkspaceWritesTheWorkspaceAlone) {
   EXPECT_EQ(policy.fs.read.at(0).path, "/");
   EXPECT_EQ(policy.fs.temp, TempMode::kPrivate);
   EXPECT_EQ(policy.fs.caches, CacheMode::kPrivate);
-  EXPECT_EQ(policy.net.mode, NetMode::kNone);
+  EXPECT_EQ(policy.net.mode, NetMode::kProxy);
   EXPECT_EQ(policy.env.mode, EnvMode::kClean);
 }
 

@@ -1,6 +1,8 @@
 #include "policy/reader.h"
 
 #include <algorithm>
+#include <bitset>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -42,16 +44,35 @@ Status CheckNoNul(const Node& node) {
   return {};
 }
 
-// Adds `value`, or puts it in the place of its equal.
+size_t Hash(const PathRule& rule) { return std::hash<std::string>{}(rule.path); }
+size_t Hash(const Entry& entry) { return std::hash<std::string>{}(entry.text); }
+size_t Hash(const HttpRule& rule) { return std::hash<std::string>{}(rule.host); }
+size_t Hash(int number) { return static_cast<size_t>(number); }
+
+// Adds values to a list, or puts them in the place of their equals. Most are
+// new, and that a hash tells without comparing with all the others.
 template <typename T>
-void AddOnce(std::vector<T>& list, T value) {
-  auto found = std::find(list.begin(), list.end(), value);
-  if (found == list.end()) {
-    list.push_back(std::move(value));
-  } else {
-    *found = std::move(value);
+class Adder {
+ public:
+  explicit Adder(std::vector<T>& list) : list_(list) {
+    for (const T& value : list) seen_.set(Hash(value) % kBits);
   }
-}
+  void Add(T value) {
+    size_t bit = Hash(value) % kBits;
+    auto found = seen_[bit] ? std::find(list_.begin(), list_.end(), value) : list_.end();
+    seen_.set(bit);
+    if (found == list_.end()) {
+      list_.push_back(std::move(value));
+    } else {
+      *found = std::move(value);
+    }
+  }
+
+ private:
+  static constexpr size_t kBits = 4096;
+  std::vector<T>& list_;
+  std::bitset<kBits> seen_;
+};
 
 class Reader {
  public:
@@ -140,12 +161,13 @@ class Reader {
   Status Set(const PathsField& field, const Node& node) {
     PathRules& target = field.get(policy_);
     CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    Adder adder(target);
     for (const Node& item : items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(std::string text, Text(item, Numbers::kNo, "a path"));
       CORDON_ASSIGN_OR_RETURN(PathRule rule, ParsePath(text, field.use, context_));
       rule.origin = OriginOf(item);
-      AddOnce(target, std::move(rule));
+      adder.Add(std::move(rule));
     }
     return {};
   }
@@ -161,11 +183,12 @@ class Reader {
   Status Set(const NamesField& field, const Node& node) {
     Entries& target = field.get(policy_);
     CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    Adder adder(target);
     for (const Node& item : items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(std::string text, Text(item, Numbers::kNo, "a string"));
       CORDON_TRY(field.check(text));
-      AddOnce(target, Entry{std::move(text), OriginOf(item)});
+      adder.Add(Entry{std::move(text), OriginOf(item)});
     }
     return {};
   }
@@ -216,10 +239,11 @@ class Reader {
   Status Set(const PortsField& field, const Node& node) {
     std::vector<int>& target = field.get(policy_);
     CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    Adder adder(target);
     for (const Node& item : items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(int port, Port(item));
-      AddOnce(target, port);
+      adder.Add(port);
     }
     return {};
   }
@@ -286,10 +310,11 @@ class Reader {
   Status Set(const RulesField&, const Node& node) {
     if (node.kind != Kind::kArray) return Expected("a list of tables", node);
     if (lists_ == Lists::kReplace) policy_.net.rules.clear();
+    Adder adder(policy_.net.rules);
     for (const Node& item : node.items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(HttpRule rule, ReadRule(item));
-      AddOnce(policy_.net.rules, std::move(rule));
+      adder.Add(std::move(rule));
     }
     return {};
   }

@@ -73,7 +73,7 @@ TEST(Diff, NamesWhatChanged) {
   Policy b = *Assign({"net.mode", "open", "f"}, Ctx(), a);
   b = *Assign({"fs.write", "/srv", "f"}, Ctx(), b);
   EXPECT_THAT(Diff(a, b),
-              ElementsAre("- net.mode \"none\"", "+ fs.write \"/srv\"", "+ net.mode \"open\""));
+              ElementsAre("- net.mode \"proxy\"", "+ fs.write \"/srv\"", "+ net.mode \"open\""));
 }
 
 TEST(JsonSchema, IsJsonAndKnowsEveryKey) {

@@ -75,6 +75,33 @@ std::string FormatAmount(uint64_t amount, std::span<const Unit> units) {
 }
 
 // One path on its way from the user's text to a rule.
+// Whether `path` is absolute and has nothing in it that would be expanded,
+// escaped or normalised.
+bool IsPlain(std::string_view path) {
+  if (!path.starts_with('/') || path.ends_with('/')) return false;
+  char before = 0;
+  for (char c : path) {
+    bool special = IsControl(c) || c == '$' || c == '*' || c == '?' || c == '[' || c == '\\';
+    if (special || (c == '/' && (before == '/' || before == '.'))) return false;
+    before = c;
+  }
+  return before != '.';
+}
+
+// "?~/x" and "/x" in the plainest form, which nearly every line of the presets
+// has. What PathParser would say, sooner.
+std::optional<PathRule> ParsePlain(std::string_view text, const Context& context) {
+  bool optional = text.starts_with('?');
+  if (optional) text.remove_prefix(1);
+  bool home = text.starts_with("~/");
+  if (home) text.remove_prefix(1);
+  if (!IsPlain(text) || (home && !IsPlain(context.home))) return std::nullopt;
+  PathRule rule{.optional = optional};
+  if (home) rule.path = context.home;
+  rule.path += text;
+  return rule;
+}
+
 class PathParser {
  public:
   PathParser(std::string_view text, PathUse use, const Context& context)
@@ -241,6 +268,9 @@ std::string FormatDuration(uint64_t milliseconds) {
 }
 
 Result<PathRule> ParsePath(std::string_view text, PathUse use, const Context& context) {
+  if (use == PathUse::kLiteral || use == PathUse::kPattern) {
+    if (auto plain = ParsePlain(text, context)) return *std::move(plain);
+  }
   return PathParser(text, use, context).Parse();
 }
 

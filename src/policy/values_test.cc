@@ -30,6 +30,20 @@ TEST(ParseSize, IsStrict) {
   }
 }
 
+TEST(ParsePath, SaysTheSameOfPlainAndRoundaboutForms) {
+  const std::pair<const char*, const char*> pairs[] = {{"?~/.ssh", "?~/./.ssh"},
+                                                       {"/etc/x.d", "/etc//x.d"},
+                                                       {"~/a b/ü", "~/a b/../a b/ü"},
+                                                       {"?/run/x~y", "?/run/x~y/"}};
+  for (auto [plain, roundabout] : pairs) {
+    Result<PathRule> one = ParsePath(plain, PathUse::kPattern, Ctx());
+    Result<PathRule> other = ParsePath(roundabout, PathUse::kPattern, Ctx());
+    ASSERT_TRUE(one && other) << plain;
+    EXPECT_EQ(*one, *other) << plain;
+    EXPECT_EQ(one->optional, other->optional) << plain;
+  }
+}
+
 TEST(ParseDuration, IsStrict) {
   const std::pair<const char*, uint64_t> good[] = {{"3", 3000},    {"60s", 60000},
                                                    {"5m", 300000}, {"1h", 3600000},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -119,6 +120,8 @@ Task<void> ServeHttp(Connection& connection);
 Task<void> ServeHttpFor(Connection& connection, const guard::HostPort& target);
 Task<void> ServeSocks(Connection& connection);
 Task<void> ServeCapture(Connection& connection);
+// To `port` of the loopback that the sockets of `make` see.
+Task<void> ServeForward(std::unique_ptr<Connection> connection, int port, SocketFactory make);
 
 // A short answer of our own with X-Cordon-Reason; the connection ends with it.
 Task<void> AnswerHttp(Connection& connection, int status, Reason reason, std::string_view text);

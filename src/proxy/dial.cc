@@ -15,9 +15,11 @@ constexpr std::chrono::milliseconds kStagger(250);
 
 // Shared by the attempts, which may outlive the Dial that started them.
 struct Race {
-  explicit Race(const Executor& ex) : executor(ex), changed(ex) {}
+  Race(const Executor& ex, SocketFactory make_in)
+      : executor(ex), make(std::move(make_in)), changed(ex) {}
 
   Executor executor;
+  SocketFactory make;
   Signal changed;  // an attempt ended
   Dialled result;
   std::list<Socket> live;
@@ -52,9 +54,13 @@ Task<void> Attempt(std::shared_ptr<Race> race, std::list<Socket>::iterator socke
   race->changed.Notify();
 }
 
+sys::UniqueFd MakeHere(guard::Family family) {
+  return sys::UniqueFd(socket(family == guard::Family::kV4 ? AF_INET : AF_INET6,
+                              SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
 void Start(const std::shared_ptr<Race>& race, const Endpoint& to) {
-  int family = to.address.family == guard::Family::kV4 ? AF_INET : AF_INET6;
-  sys::UniqueFd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sys::UniqueFd fd = race->make ? race->make(to.address.family) : MakeHere(to.address.family);
   if (!fd.valid()) return Fail(*race, to, errno);
   SendAtOnce(fd.get());
   int error = StartConnect(fd.get(), to);
@@ -91,8 +97,10 @@ std::vector<Endpoint> Interleaved(const std::vector<Endpoint>& endpoints) {
 
 }  // namespace
 
-Task<Dialled> Dial(std::vector<Endpoint> endpoints, Clock::time_point deadline) {
-  auto race = std::make_shared<Race>(co_await asio::this_coro::executor);
+Task<Dialled> Dial(std::vector<Endpoint> endpoints, Clock::time_point deadline,
+                   SocketFactory make) {
+  Executor executor = co_await asio::this_coro::executor;
+  auto race = std::make_shared<Race>(executor, std::move(make));
   race->result.failure = EHOSTUNREACH;
   for (const Endpoint& endpoint : Interleaved(endpoints)) {
     size_t failures = race->failures;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proxy/async.h"
+#include "proxy/proxy.h"
 
 namespace cordon::proxy {
 
@@ -16,6 +17,8 @@ struct Dialled {
 
 // One address after the other, the next one when one failed or 250 ms went by
 // (RFC 8305), the families in turn; the first to answer is it.
-Task<Dialled> Dial(std::vector<Endpoint> endpoints, Clock::time_point deadline);
+// `make` makes the sockets, if they are not to be of this network namespace.
+Task<Dialled> Dial(std::vector<Endpoint> endpoints, Clock::time_point deadline,
+                   SocketFactory make = {});
 
 }  // namespace cordon::proxy

@@ -83,6 +83,10 @@ class Proxy::Impl {
     for (sys::UniqueFd& fd : listeners.capture) {
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kCapture));
     }
+    for (Forward& forward : listeners.host_ports) CORDON_TRY(ListenForward(std::move(forward), {}));
+    for (Forward& forward : listeners.publish) {
+      CORDON_TRY(ListenForward(std::move(forward), server_.options.inside));
+    }
     CORDON_TRY(StartDns(std::move(listeners)));
     Spawn(server_.executor, Sweep(server_, accepted_));
     SignalsBlocked blocked;
@@ -112,12 +116,26 @@ class Proxy::Impl {
   }
 
   Status Listen(sys::UniqueFd fd, Connection::Kind kind) {
-    return Accept(server_.executor, std::move(fd), [this, kind](Socket client) {
-      if (server_.connections.size() >= server_.options.limits.connections) return;  // closes it
-      Spawn(server_.executor,
-            ServeOne(std::make_unique<Connection>(server_, std::move(client), kind)));
-      accepted_.Notify();
-    });
+    return Serve(std::move(fd), kind, ServeOne);
+  }
+
+  Status ListenForward(Forward forward, SocketFactory make) {
+    return Serve(std::move(forward.listener), Connection::Kind::kMux,
+                 [port = forward.port, make = std::move(make)](auto connection) {
+                   return ServeForward(std::move(connection), port, make);
+                 });
+  }
+
+  Status Serve(sys::UniqueFd fd, Connection::Kind kind,
+               std::function<Task<void>(std::unique_ptr<Connection>)> how) {
+    return Accept(server_.executor, std::move(fd),
+                  [this, kind, how = std::move(how)](Socket client) {
+                    // Too many: closing it is the answer.
+                    if (server_.connections.size() >= server_.options.limits.connections) return;
+                    Spawn(server_.executor,
+                          how(std::make_unique<Connection>(server_, std::move(client), kind)));
+                    accepted_.Notify();
+                  });
   }
 
   Status StartDns(Listeners listeners) {

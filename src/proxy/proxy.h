@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,12 +18,22 @@ namespace cordon::proxy {
 
 // Listening sockets, made by the caller in whichever network namespace they
 // belong to, non-blocking.
+struct Forward {
+  sys::UniqueFd listener;
+  int port = 0;
+};
+
 struct Listeners {
   std::vector<sys::UniqueFd> mux;      // HTTP/1.1 and SOCKS5 by the first byte
   std::vector<sys::UniqueFd> capture;  // transparent: the destination is getsockname
   std::vector<sys::UniqueFd> dns_udp;
   std::vector<sys::UniqueFd> dns_tcp;
+  std::vector<Forward> host_ports;  // inside → the port of the host's loopback
+  std::vector<Forward> publish;     // on the host → the port of the sandbox's loopback
 };
+
+// Makes a stream socket, non-blocking; invalid with errno if it cannot.
+using SocketFactory = std::function<sys::UniqueFd(guard::Family)>;
 
 struct Limits {
   size_t head_bytes = 16 * 1024;
@@ -38,6 +49,7 @@ struct ProxyOptions {
   std::string no_proxy;  // names, suffixes and CIDRs that `upstream` is not used for
   Limits limits;
   EventSink on_event;
+  SocketFactory inside;  // of the sandbox's network namespace, for `publish`
 };
 
 class Proxy {

@@ -15,6 +15,7 @@
 #include "host/doctor.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
+#include "session/egress.h"
 #include "session/without.h"
 #include "sys/process.h"
 
@@ -131,7 +132,18 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
   LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
   LeaveOut(spec);
-  Result<Outcome> outcome = spawn::Supervise(plan, spec, options);
+  Egress egress(plan.net);
+  spawn::SuperviseOptions with_network = options;
+  if (egress.needed()) {
+    with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
+      return egress.Start(std::move(sockets), pidfd);
+    };
+  }
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
+  std::vector<Violation> denied = egress.Finish();
+  if (outcome) {
+    outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());
+  }
   if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
     return WithCause(std::move(outcome).error());
   }

@@ -71,6 +71,8 @@ void LeaveOut(ChildSpec& spec) {
   if (TestHookOff("net")) {
     spec.namespaces &= ~uint64_t{CLONE_NEWNET};
     Erase(spec, Op::kLoopback);
+    Erase(spec, Op::kNetlink);
+    Erase(spec, Op::kListen);
   }
   if (TestHookOff("ipc")) spec.namespaces &= ~uint64_t{CLONE_NEWIPC};
   if (TestHookOff("pid")) spec.namespaces &= ~uint64_t{CLONE_NEWPID};

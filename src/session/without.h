@@ -11,7 +11,7 @@
 //   temp_size     the size of the own tmpfs       dev           the own /dev
 //   terminal      the own pseudo-terminal         session       the own session
 //   init          what makes init unreadable      descriptors   closing inherited ones
-//   root          becoming another user than root
+//   root          becoming another user           keeper        keeping mounts in place
 #pragma once
 
 #include "backend/child_spec.h"

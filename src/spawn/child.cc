@@ -9,9 +9,11 @@
 #include <linux/filter.h>
 #include <linux/if.h>
 #include <linux/keyctl.h>
+#include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/stat.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -104,7 +106,7 @@ long NewFileSystem(const char* type) noexcept {
 long NewTmpfs(const Step& step) noexcept {
   long context = NewFileSystem("tmpfs");
   if (context < 0) return context;
-  long result = Configure(context, "mode", "0755");
+  long result = Configure(context, "mode", step.value == 1 ? "0" : "0755");
   if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
   if (result == 0 && !step.path.empty())
     result = Configure(context, "nr_inodes", step.path.c_str());
@@ -178,6 +180,75 @@ long LoopbackUp() noexcept {
   return Close(socket, Syscall(__NR_ioctl, socket, kSetInterfaceFlags, Arg(&request)));
 }
 
+// Sends the messages and waits for the kernel's word on each.
+long RunNetlink(const Step& step) noexcept {
+  long socket = Syscall(__NR_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (socket < 0) return socket;
+  long result = Syscall(__NR_sendto, socket, Arg(step.data.data()),
+                        static_cast<long>(step.data.size()), 0, 0, 0);
+  uint64_t answered = 0;
+  while (result >= 0 && answered < step.value) {
+    alignas(nlmsghdr) char buffer[1024];
+    long size = Syscall(__NR_recvfrom, socket, Arg(buffer), sizeof(buffer), 0, 0, 0);
+    if (size < 0) return Close(socket, size);
+    long at = 0;
+    while (at + static_cast<long>(NLMSG_HDRLEN + sizeof(nlmsgerr)) <= size) {
+      const auto* header = reinterpret_cast<const nlmsghdr*>(buffer + at);
+      if (header->nlmsg_type != NLMSG_ERROR) return Close(socket, -EPROTO);
+      int error = reinterpret_cast<const nlmsgerr*>(buffer + at + NLMSG_HDRLEN)->error;
+      if (error != 0) return Close(socket, error);
+      ++answered;
+      at += NLMSG_ALIGN(header->nlmsg_len);
+    }
+  }
+  return Close(socket, result < 0 ? result : 0);
+}
+
+long SetOption(long socket, int level, int name) noexcept {
+  int on = 1;
+  return Syscall(__NR_setsockopt, socket, level, name, Arg(&on), sizeof(on));
+}
+
+long BindListener(long socket, const Step& step) noexcept {
+  auto port = static_cast<uint16_t>(step.value);
+  uint16_t network_order = static_cast<uint16_t>((port >> 8) | (port << 8));
+  bool everywhere = (step.value2 & backend::kListenEverywhere) != 0;
+  if ((step.value2 & backend::kListenV6) == 0) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = network_order;
+    if (!everywhere) {
+      auto* bytes = reinterpret_cast<uint8_t*>(&address.sin_addr);
+      bytes[0] = 127;
+      bytes[3] = 1;
+    }
+    return Syscall(__NR_bind, socket, Arg(&address), sizeof(address));
+  }
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = network_order;
+  if (!everywhere) reinterpret_cast<uint8_t*>(&address.sin6_addr)[15] = 1;
+  long result = SetOption(socket, IPPROTO_IPV6, IPV6_V6ONLY);
+  // Answers go out from addresses that are local by a route only.
+  constexpr int kFreebind = 78;
+  if (result == 0) result = SetOption(socket, IPPROTO_IPV6, kFreebind);
+  return result < 0 ? result : Syscall(__NR_bind, socket, Arg(&address), sizeof(address));
+}
+
+long SendFd(int socket, long fd) noexcept;
+
+long Listen(const Step& step) noexcept {
+  bool datagram = (step.value2 & backend::kListenDatagram) != 0;
+  long socket = Syscall(__NR_socket, (step.value2 & backend::kListenV6) != 0 ? AF_INET6 : AF_INET,
+                        (datagram ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) return socket;
+  constexpr long kBacklog = 1024;
+  long result = BindListener(socket, step);
+  if (result == 0 && !datagram) result = Syscall(__NR_listen, socket, kBacklog);
+  if (result == 0) result = SendFd(kListenerSocketFd, socket);
+  return Close(socket, result);
+}
+
 long DropCapabilities() noexcept {
   for (long capability = 0; capability < 64; ++capability) {
     long result = Syscall(__NR_prctl, PR_CAPBSET_DROP, capability);
@@ -249,7 +320,7 @@ long MakeTerminal(const Step& step) noexcept {
   return Close(master, SendFd(kListenerSocketFd, master));
 }
 
-long ApplySeccomp(const backend::SeccompProgram& seccomp, int private_tree) noexcept {
+long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
   sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
   unsigned long flags =
       uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
@@ -265,9 +336,7 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp, int private_tree) noex
   // The broker resolves paths from the sandbox's root.
   long root = Syscall(__NR_openat, AT_FDCWD, Arg("/"), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (result < 0 || root < 0) return result < 0 ? result : root;
-  result = Close(root, SendFd(kListenerSocketFd, root));
-  // Masks are cloned from here when a mount has to be made again.
-  return result < 0 ? result : SendFd(kListenerSocketFd, private_tree);
+  return Close(root, SendFd(kListenerSocketFd, root));
 }
 
 long SetLimit(const Step& step) noexcept {
@@ -330,7 +399,10 @@ long Run(Child& child, const Step& step) noexcept {
     case Op::kMakeFile: {
       long fd = Syscall(__NR_openat, slots[step.slot], Arg(step.path.c_str()),
                         O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, static_cast<long>(step.value));
-      return fd < 0 ? fd : Close(fd, 0);
+      if (fd < 0 || step.data.empty()) return fd < 0 ? fd : Close(fd, 0);
+      long written =
+          Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
+      return Close(fd, written < 0 ? written : 0);
     }
     case Op::kMakeLink:
       return Syscall(__NR_symlinkat, Arg(step.data.c_str()), slots[step.slot],
@@ -347,6 +419,10 @@ long Run(Child& child, const Step& step) noexcept {
       return MakeTerminal(step);
     case Op::kLoopback:
       return LoopbackUp();
+    case Op::kNetlink:
+      return RunNetlink(step);
+    case Op::kListen:
+      return Listen(step);
     case Op::kLimit:
       return SetLimit(step);
     case Op::kUmask:
@@ -361,7 +437,7 @@ long Run(Child& child, const Step& step) noexcept {
     case Op::kLandlock:
       return ApplyLandlock(child.spec->landlock);
     case Op::kSeccomp:
-      return ApplySeccomp(child.spec->seccomp, slots[0]);
+      return ApplySeccomp(child.spec->seccomp);
     case Op::kExecInit:
       return ExecInit(*child.input);
   }
@@ -398,9 +474,8 @@ int Fail(int status_fd, long error, size_t step) noexcept {
 
 }  // namespace
 
-long RunSteps(const std::vector<backend::Step>& steps, int private_tree) noexcept {
+long RunSteps(const std::vector<backend::Step>& steps) noexcept {
   Child child{nullptr, nullptr, {}};
-  child.slots[0] = private_tree;
   for (const Step& step : steps) {
     if (long result = Run(child, step); result < 0) return result;
   }

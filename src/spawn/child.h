@@ -25,9 +25,8 @@ struct ChildInput {
   unsigned first_closed;  // every descriptor from here on is closed
 };
 
-// Runs mount steps in the calling process, with `private_tree` in slot 0.
-// Negative errno of the first that failed.
-long RunSteps(const std::vector<backend::Step>& steps, int private_tree) noexcept;
+// Runs mount steps in the calling process. Negative errno of the first that failed.
+long RunSteps(const std::vector<backend::Step>& steps) noexcept;
 
 // Runs the steps and becomes init. Returns (an exit status) only on failure,
 // after it has written a Report to the status pipe.

@@ -8,7 +8,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+
+#include <algorithm>
 
 #include "spawn/child.h"
 #include "sys/raw.h"
@@ -22,7 +25,6 @@ using raw::Syscall;
 
 struct Task {
   int pidfd;
-  int private_tree;
   const std::vector<backend::Step>* steps;
   int directory;
   mode_t umask;
@@ -38,7 +40,7 @@ long ChildEnter(const Task& task) noexcept {
 int ChildMount(void* argument) noexcept {
   Task& task = *static_cast<Task*>(argument);
   task.result = ChildEnter(task);
-  if (task.result == 0) task.result = RunSteps(*task.steps, task.private_tree);
+  if (task.result == 0) task.result = RunSteps(*task.steps);
   return 0;
 }
 
@@ -57,7 +59,16 @@ int ChildBind(void* argument) noexcept {
   return 0;
 }
 
-int Run(int (*entry)(void*), Task& task) {
+// The table of descriptors is the supervisor's own, so the socket is too.
+int ChildSocket(void* argument) noexcept {
+  Task& task = *static_cast<Task*>(argument);
+  task.result = Syscall(__NR_setns, task.pidfd, CLONE_NEWUSER | CLONE_NEWNET);
+  if (task.result < 0) return 0;
+  task.result = Syscall(__NR_socket, task.socket, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return 0;
+}
+
+int Run(int (*entry)(void*), Task& task, uint64_t shared = 0) {
   constexpr size_t kStackSize = 64 * 1024;
   void* stack = mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -65,7 +76,12 @@ int Run(int (*entry)(void*), Task& task) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  long pid = raw::CloneVfork(static_cast<char*>(stack) + kStackSize, entry, &task);
+  raw::CloneArgs clone{};
+  clone.flags = CLONE_VM | CLONE_VFORK | shared;
+  clone.exit_signal = SIGCHLD;
+  clone.stack = reinterpret_cast<uint64_t>(stack);
+  clone.stack_size = kStackSize;
+  long pid = raw::Clone3(clone, entry, &task);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   int error = pid < 0 ? static_cast<int>(-pid) : static_cast<int>(-task.result);
   while (pid > 0 && waitpid(static_cast<pid_t>(pid), nullptr, 0) < 0 && errno == EINTR) {
@@ -76,9 +92,16 @@ int Run(int (*entry)(void*), Task& task) {
 
 }  // namespace
 
-int MountInside(int pidfd, int private_tree, const std::vector<backend::Step>& steps) {
-  Task task{.pidfd = pidfd, .private_tree = private_tree, .steps = &steps, .result = -EIO};
+int MountInside(int pidfd, const std::vector<backend::Step>& steps) {
+  Task task{.pidfd = pidfd, .steps = &steps, .result = -EIO};
   return Run(ChildMount, task);
+}
+
+sys::UniqueFd SocketInside(int pidfd, int domain) {
+  Task task{.pidfd = pidfd, .socket = domain, .result = -EIO};
+  Run(ChildSocket, task, CLONE_FILES);
+  if (task.result < 0) errno = static_cast<int>(-task.result);
+  return sys::UniqueFd(static_cast<int>(std::max(task.result, -1L)));
 }
 
 int BindInside(int pidfd, int directory, mode_t umask, int socket, const std::string& address) {

@@ -10,12 +10,17 @@
 
 #include "backend/child_spec.h"
 #include "spawn/caller.h"
+#include "sys/fd.h"
 
 namespace cordon::spawn {
 
 // Runs `steps` in the namespaces of the process behind `pidfd`, with its powers
-// to mount. `private_tree` stands in slot 0. 0 or an errno.
-int MountInside(int pidfd, int private_tree, const std::vector<backend::Step>& steps);
+// to mount. 0 or an errno.
+int MountInside(int pidfd, const std::vector<backend::Step>& steps);
+
+// A stream socket of the network namespace of the process behind `pidfd`,
+// non-blocking; invalid with errno if it cannot be made.
+sys::UniqueFd SocketInside(int pidfd, int domain);
 
 // bind(socket, address) in the namespaces of the process behind `pidfd`, from
 // `directory`, without any capability. 0 or an errno.

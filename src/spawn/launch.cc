@@ -127,10 +127,6 @@ std::vector<const char*> Pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
-bool Has(const ChildSpec& spec, Op op) {
-  return std::ranges::any_of(spec.steps, [&](const backend::Step& step) { return step.op == op; });
-}
-
 // A directory among the streams would be a way out: a descriptor of the host's
 // tree, through the host's own mounts.
 Status CheckStreams(const Streams& streams) {
@@ -204,12 +200,16 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   status.second.reset();
   listener.second.reset();
   bool complete = true;
-  for (auto [op, fd] :
-       {std::pair(Op::kTerminal, &launched.terminal), std::pair(Op::kSeccomp, &launched.listener),
-        std::pair(Op::kSeccomp, &launched.root), std::pair(Op::kSeccomp, &launched.private_tree)}) {
-    if (!complete || !Has(spec, op)) continue;
-    *fd = ReceiveFd(listener.first.get());
-    complete = fd->valid();
+  auto receive = [&](sys::UniqueFd& fd) {
+    if (complete) fd = ReceiveFd(listener.first.get());
+    complete = complete && fd.valid();
+  };
+  // In the order of the steps that send them.
+  for (const backend::Step& step : spec.steps) {
+    if (step.op == Op::kTerminal) receive(launched.terminal);
+    if (step.op == Op::kListen) receive(launched.sockets.emplace_back());
+    if (step.op == Op::kSeccomp) receive(launched.listener);
+    if (step.op == Op::kSeccomp) receive(launched.root);
   }
   if (complete) return launched;
   // The child ended before it got that far: its report says where.

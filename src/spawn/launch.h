@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 #include "backend/child_spec.h"
 #include "cordon/result.h"
 #include "sys/fd.h"
@@ -12,13 +14,13 @@ namespace cordon::spawn {
 // The supervisor's ends. Closing `control` ends the sandbox.
 struct Launched {
   pid_t pid = -1;
-  sys::UniqueFd pidfd;         // of init
-  sys::UniqueFd control;       // Control messages go in here
-  sys::UniqueFd status;        // Reports come out here
-  sys::UniqueFd terminal;      // master of the sandbox's terminal, if the spec has one
-  sys::UniqueFd listener;      // seccomp notifications; invalid if the spec has no filter
-  sys::UniqueFd root;          // of the sandbox's file system, O_PATH; comes with the listener
-  sys::UniqueFd private_tree;  // the sandbox's own tmpfs; comes with the listener
+  sys::UniqueFd pidfd;                 // of init
+  sys::UniqueFd control;               // Control messages go in here
+  sys::UniqueFd status;                // Reports come out here
+  sys::UniqueFd terminal;              // master of the sandbox's terminal, if the spec has one
+  std::vector<sys::UniqueFd> sockets;  // made inside, in the order of the kListen steps
+  sys::UniqueFd listener;              // seccomp notifications; invalid if the spec has no filter
+  sys::UniqueFd root;  // of the sandbox's file system, O_PATH; comes with the listener
 };
 
 struct Streams {

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <optional>
 #include <set>
 
 #include "backend/linux/mount_ops.h"
@@ -18,11 +20,18 @@ namespace {
 
 using plan::Region;
 
-// When the directory last changed, in nanoseconds.
+int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+
+int64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return Nanoseconds(now);
+}
+
+// When the directory last changed. Not its mtime, which the command can set.
 int64_t ChangedAt(const std::string& directory) {
   struct stat status;
-  if (stat(directory.c_str(), &status) != 0) return -1;
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return stat(directory.c_str(), &status) == 0 ? Nanoseconds(status.st_ctim) : -1;
 }
 
 // mountinfo writes blanks and backslashes in paths as three octal digits.
@@ -40,7 +49,8 @@ std::string Unescaped(std::string_view field) {
   return plain;
 }
 
-std::set<std::string> MountPoints(int mountinfo) {
+// None if the kernel does not tell.
+std::optional<std::set<std::string>> MountPoints(int mountinfo) {
   std::string text;
   char buffer[16384];
   ssize_t got;
@@ -48,6 +58,7 @@ std::set<std::string> MountPoints(int mountinfo) {
   while ((got = read(mountinfo, buffer, sizeof(buffer))) > 0) {
     text.append(buffer, static_cast<size_t>(got));
   }
+  if (got < 0) return std::nullopt;
   std::set<std::string> points;
   for (size_t start = 0; start < text.size();) {
     size_t end = text.find('\n', start);
@@ -75,33 +86,48 @@ std::string ExistingAncestor(std::string_view path) {
 
 }  // namespace
 
-MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd, sys::UniqueFd private_tree)
-    : fs_(fs), pidfd_(pidfd), private_tree_(std::move(private_tree)), absent_(fs.absent) {
+MountKeeper::MountKeeper(const plan::FsPlan& fs, pid_t init, int pidfd)
+    : regions_(fs.regions), pidfd_(pidfd), absent_(fs.absent) {
   char path[64];
   snprintf(path, sizeof(path), "/proc/%d/mountinfo", init);
   mounts_.reset(open(path, O_RDONLY | O_CLOEXEC));
   working_ = mounts_.valid();
-  if (mounts_.valid()) MountPoints(mounts_.get());
-  for (const std::string& name : absent_) parents_.try_emplace(ExistingAncestor(name), 0);
 }
 
 bool MountKeeper::Serve(short mounts) { return mounts == 0 || Restore(); }
 
-bool MountKeeper::CheckNames() {
-  bool changed = false;
-  for (auto& [directory, last] : parents_) {
-    int64_t now = ChangedAt(directory);
-    changed = changed || now != last;
-    last = now;
+// Not before the first look: most runs end before it.
+void MountKeeper::FindParents() {
+  for (const std::string& name : absent_) parents_.try_emplace(ExistingAncestor(name), 0);
+  for (const Region& region : regions_) {
+    bool on_host = region.path != "/" && region.source != plan::RegionSource::kPrivate;
+    if (on_host) parents_.try_emplace(std::string(guard::Parent(region.path)), 0);
   }
-  return !changed || CoverNew();
+}
+
+bool MountKeeper::Look() {
+  // The clock of a file system stands still for up to 10 ms: what changed just
+  // now may change once more and not show it.
+  constexpr int64_t kTick = 20'000'000;
+  bool changed = parents_.empty();
+  if (changed) FindParents();
+  for (auto& [directory, last] : parents_) {
+    int64_t at = ChangedAt(directory);
+    changed = changed || at != last;
+    last = at > Now() - kTick ? 0 : at;
+  }
+  if (!changed) return true;
+  bool kept = Restore();
+  return CoverNew() && kept;
 }
 
 bool MountKeeper::Restore() {
-  std::set<std::string> points = MountPoints(mounts_.get());
+  std::optional<std::set<std::string>> points = MountPoints(mounts_.get());
+  if (!points) return false;
+  if (points->empty()) return true;  // the run is over, and its namespace with it
   bool kept = true;
-  for (const Region& region : fs_.regions) {
-    if (region.path == "/" || points.contains(region.path)) continue;
+  for (const Region& region : regions_) {
+    if (region.path == "/" || points->contains(region.path)) continue;
     // A name that is gone altogether is the broker's: it cannot come back.
     kept = MountAgain(region) && kept;
   }
@@ -113,7 +139,7 @@ bool MountKeeper::MountAgain(const Region& region) {
   if (lstat(region.path.c_str(), &status) != 0) return true;
   Region now = region;
   now.directory = S_ISDIR(status.st_mode);
-  int error = MountInside(pidfd_, private_tree_.get(), backend::RemountOps(now));
+  int error = MountInside(pidfd_, backend::RemountOps(now));
   return error == 0 || error == ENOENT || error == ESRCH;
 }
 
@@ -129,6 +155,8 @@ bool MountKeeper::CoverNew() {
     Region mask{
         path, plan::RegionSource::kMask, plan::Rights::kReadOnly, S_ISDIR(status.st_mode), 0, 0};
     kept = MountAgain(mask) && kept;
+    parents_.try_emplace(std::string(guard::Parent(path)), 0);
+    regions_.push_back(std::move(mask));
     return true;
   });
   return kept;

@@ -44,6 +44,7 @@ Answer<sys::UniqueFd> OpenNow(int directory, const char* name, int flags, mode_t
 }
 
 bool IsGitConfig(std::string_view path) {
+  if (path.ends_with("/.gitmodules")) return true;
   return path.find("/.git/") != std::string_view::npos &&
          (path.ends_with("/config") || path.ends_with("/config.worktree"));
 }

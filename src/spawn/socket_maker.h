@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <set>
 #include <string>
@@ -35,6 +36,7 @@ class SocketMaker {
   using SocketKey = std::tuple<uint64_t, uint64_t, int64_t, uint32_t>;
   static Answer<SocketKey> KeyOf(int fd);
   bool MadeInside(int fd, const std::string& path) const;
+  bool Granted(const struct stat& target) const;
   Answer<void> BindPath(const Caller& caller, int socket, const std::string& path,
                         const std::string& address);
 

@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "backend/init_protocol.h"
+#include "backend/test_hooks.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "spawn/broker.h"
@@ -63,6 +64,14 @@ class Run {
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
+    if (options_.on_sockets) {
+      Status taken = options_.on_sockets(std::move(launched_.sockets), launched_.pidfd.get());
+      if (!taken) {
+        Kill();
+        Reap();
+        return std::move(taken).error();
+      }
+    }
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
@@ -74,22 +83,22 @@ class Run {
         return std::move(broker).error();
       }
       broker_ = std::move(*broker);
-    }
-    if (launched_.private_tree.valid()) {
-      keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get(),
-                      std::move(launched_.private_tree));
-      // A run that is over already needs no keeping. What ends lets go of its
-      // mounts a little before it is seen to have ended.
-      pollfd ended{launched_.pidfd.get(), POLLIN, 0};
-      if (!keeper_->working() && poll(&ended, 1, static_cast<int>(kGrace.count())) == 0) {
-        Kill();
-        Reap();
-        return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);
-      }
+      if (!backend::TestHookOff("keeper")) CORDON_TRY(StartKeeper());
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
     return {};
+  }
+
+  Status StartKeeper() {
+    keeper_.emplace(plan_.fs, launched_.pid, launched_.pidfd.get());
+    // A run that is over already needs no keeping. What ends lets go of its
+    // mounts a little before it is seen to have ended.
+    pollfd ended{launched_.pidfd.get(), POLLIN, 0};
+    if (keeper_->working() || poll(&ended, 1, static_cast<int>(kGrace.count())) != 0) return {};
+    Kill();
+    Reap();
+    return base::SystemError("watch the sandbox's mounts", EMFILE, Reason::kSetupFailed);
   }
 
   // Not before the launch: the child needs its files in /proc to be its own,
@@ -151,7 +160,7 @@ class Run {
       Clock::time_point sample = Clock::now() + kWatchInterval;
       next = next ? std::min(*next, sample) : sample;
     }
-    if (keeper_ && keeper_->waits_for_names()) {
+    if (keeper_) {
       Clock::time_point look = Clock::now() + kNamesInterval;
       next = next ? std::min(*next, look) : look;
     }
@@ -162,9 +171,9 @@ class Run {
 
   void CheckTime() {
     Clock::time_point now = Clock::now();
-    if (keeper_ && keeper_->waits_for_names() && now >= look_at_) {
+    if (keeper_ && now >= look_at_) {
       look_at_ = now + kNamesInterval;
-      if (!keeper_->CheckNames()) LoseProtection();
+      if (!keeper_->Look()) LoseProtection();
     }
     if (kill_at_ && now >= *kill_at_) {
       Kill();
@@ -315,7 +324,9 @@ class Run {
       outcome.message = command + ": " + base::ErrnoText(report_->value);
       return;
     }
-    if (ending_) {
+    // A keeper that finds its run ended cannot keep anything; that is no loss.
+    bool ended = report_ && report_->kind == ReportKind::kEnded;
+    if (ending_ && !(ended && ending_->second == Reason::kProtectionLost)) {
       outcome.kind = ending_->first;
       outcome.reason = ending_->second;
       outcome.signal = SIGKILL;

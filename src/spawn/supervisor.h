@@ -2,6 +2,9 @@
 // it waits, keeps the deadlines and limits, passes signals, ends the tree.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "backend/child_spec.h"
 #include "cordon/outcome.h"
 #include "plan/plan.h"
@@ -20,12 +23,17 @@ enum class OutputMode {
 // that does nothing but supervise.
 enum class SelfProtection { kNone, kSealed };
 
+// Takes the sockets that were made inside, before the command can use them;
+// `pidfd` is the sandbox's first process. An error ends the run.
+using SocketTaker = std::function<Status(std::vector<sys::UniqueFd> sockets, int pidfd)>;
+
 struct SuperviseOptions {
   Streams streams;
   OutputMode output = OutputMode::kPass;
   int cancel_fd = -1;  // readable: end the run
   int signal_fd = -1;  // a signalfd whose signals are the command's
   SelfProtection self = SelfProtection::kNone;
+  SocketTaker on_sockets;
 };
 
 // An Error means that the command never ran.

@@ -67,19 +67,12 @@ struct CloneArgs {
   uint64_t cgroup;
 };
 
-// clone(CLONE_VM | CLONE_VFORK) onto the stack that ends at `stack_top`: the
-// caller waits until the child has exec'd or exited. Returns the child's pid.
-long CloneVfork(char* stack_top, int (*entry)(void*), void* argument) noexcept;
-
-// clone3 onto a stack of the child's own; the child runs `entry(argument)` and
-// exits with what that returns. `args.stack` and `args.stack_size` are required.
-long Clone3(const CloneArgs& args, int (*entry)(void*), void* argument) noexcept;
-
+// The clone or clone3 system call with two arguments. The child, on the stack
+// that they name, runs `entry(argument)` and exits with what that returns.
 #if defined(__x86_64__)
 
-__attribute__((noinline)) inline long CloneVfork(char* stack_top, int (*entry)(void*),
-                                                 void* argument) noexcept {
-  constexpr long kFlags = 0x00000100 | 0x00004000 | 17;  // CLONE_VM | CLONE_VFORK | SIGCHLD
+__attribute__((noinline)) inline long CloneCall(long nr, long first, long second,
+                                                int (*entry)(void*), void* argument) noexcept {
   long result;
   register long r10 __asm__("r10") = 0;
   register int (*r8)(void*) __asm__("r8") = entry;
@@ -97,68 +90,21 @@ __attribute__((noinline)) inline long CloneVfork(char* stack_top, int (*entry)(v
       "hlt\n"
       "1:"
       : "=a"(result)
-      : "a"(__NR_clone), "D"(kFlags), "S"(stack_top), "d"(0L), "r"(r10), "r"(r8), "r"(r9)
-      : "rcx", "r11", "memory");
-  return result;
-}
-
-__attribute__((noinline)) inline long Clone3(const CloneArgs& args, int (*entry)(void*),
-                                             void* argument) noexcept {
-  long result;
-  register int (*r8)(void*) __asm__("r8") = entry;
-  register void* r9 __asm__("r9") = argument;
-  __asm__ volatile(
-      "syscall\n\t"
-      "test %%rax, %%rax\n\t"
-      "jnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\t"
-      "mov %%r9, %%rdi\n\t"
-      "call *%%r8\n\t"
-      "mov %%eax, %%edi\n\t"
-      "mov $60, %%eax\n\t"  // exit
-      "syscall\n\t"
-      "hlt\n"
-      "1:"
-      : "=a"(result)
-      : "a"(__NR_clone3), "D"(&args), "S"(sizeof(args)), "r"(r8), "r"(r9)
+      : "a"(nr), "D"(first), "S"(second), "d"(0L), "r"(r10), "r"(r8), "r"(r9)
       : "rcx", "r11", "memory");
   return result;
 }
 
 #else
 
-__attribute__((noinline)) inline long CloneVfork(char* stack_top, int (*entry)(void*),
-                                                 void* argument) noexcept {
-  constexpr long kFlags = 0x00000100 | 0x00004000 | 17;  // CLONE_VM | CLONE_VFORK | SIGCHLD
-  register long x8 __asm__("x8") = __NR_clone;
-  register long x0 __asm__("x0") = kFlags;
-  register long x1 __asm__("x1") = reinterpret_cast<long>(stack_top);
+__attribute__((noinline)) inline long CloneCall(long nr, long first, long second,
+                                                int (*entry)(void*), void* argument) noexcept {
+  register long x8 __asm__("x8") = nr;
+  register long x0 __asm__("x0") = first;
+  register long x1 __asm__("x1") = second;
   register long x2 __asm__("x2") = 0;
   register long x3 __asm__("x3") = 0;
   register long x4 __asm__("x4") = 0;
-  register int (*x10)(void*) __asm__("x10") = entry;
-  register void* x11 __asm__("x11") = argument;
-  __asm__ volatile(
-      "svc 0\n\t"
-      "cbnz x0, 1f\n\t"
-      "mov x29, xzr\n\t"
-      "mov x0, x11\n\t"
-      "blr x10\n\t"
-      "mov x8, #93\n\t"  // exit
-      "svc 0\n\t"
-      "brk #1\n"
-      "1:"
-      : "+r"(x0)
-      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x10), "r"(x11)
-      : "memory", "cc", "x30");
-  return x0;
-}
-
-__attribute__((noinline)) inline long Clone3(const CloneArgs& args, int (*entry)(void*),
-                                             void* argument) noexcept {
-  register long x8 __asm__("x8") = __NR_clone3;
-  register long x0 __asm__("x0") = reinterpret_cast<long>(&args);
-  register long x1 __asm__("x1") = sizeof(args);
   register int (*x10)(void*) __asm__("x10") = entry;
   register void* x11 __asm__("x11") = argument;
   __asm__ volatile(
@@ -173,12 +119,24 @@ __attribute__((noinline)) inline long Clone3(const CloneArgs& args, int (*entry)
       "brk #1\n"
       "1:"
       : "+r"(x0)
-      : "r"(x8), "r"(x1), "r"(x10), "r"(x11)
+      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x10), "r"(x11)
       : "memory", "cc", "x30");
   return x0;
 }
 
 #endif
+
+// clone(CLONE_VM | CLONE_VFORK) onto the stack that ends at `stack_top`: the
+// caller waits until the child has exec'd or exited. Returns the child's pid.
+inline long CloneVfork(char* stack_top, int (*entry)(void*), void* argument) noexcept {
+  constexpr long kFlags = 0x00000100 | 0x00004000 | 17;  // CLONE_VM | CLONE_VFORK | SIGCHLD
+  return CloneCall(__NR_clone, kFlags, Arg(stack_top), entry, argument);
+}
+
+// clone3 onto a stack of the child's own: `args.stack` and `args.stack_size` are required.
+inline long Clone3(const CloneArgs& args, int (*entry)(void*), void* argument) noexcept {
+  return CloneCall(__NR_clone3, Arg(&args), sizeof(args), entry, argument);
+}
 
 inline size_t Length(const char* text) noexcept {
   size_t length = 0;

@@ -49,6 +49,20 @@ expect 1 'bad.toml:2: fs.raed: unknown key' policy check "$root/bad.toml"
 expect 1 'did you mean "fs.read"?' policy check "$root/bad.toml"
 expect 1 '"reason": "policy_unknown_key"' policy check --json "$root/bad.toml"
 expect 1 'No such file' policy check "$root/missing.toml"
+printf 'version = 1\n[fs]\nread = ["/", "/no/such"]\nwrite = ["?/nor/this"]\ndeny_read = ["*.key"]\n' > "$root/far.toml"
+expect 0 'far.toml:3: /no/such does not exist here' policy check "$root/far.toml"
+expect 0 'far.toml: ok' policy check "$root/far.toml"
+expect 1 'far.toml:3: /no/such does not exist here' policy check --paths "$root/far.toml"
+expect 0 '"valid": true, "missing": ["' policy check --json "$root/far.toml"
+expect 1 '"valid": false' policy check --json --paths "$root/far.toml"
+expect 0 'policy: ok' policy check --paths
+mkdir "$root/home/near" "$root/other"
+cd "$root/other" || exit 1  # without a .cordon.toml
+expect 125 '/no/such does not exist' plan --policy "$root/far.toml" -- true
+cd "$root/ws" || exit 1
+printf 'version = 1\n[fs]\nread = ["/", "~/near"]\n' > "$root/near.toml"
+expect 0 'near.toml: ok' policy check --paths "$root/near.toml"
+case $("$cordon" policy check "$root/near.toml" 2>&1) in *exist*) echo "FAIL: ~/near"; failures=$((failures + 1)) ;; esac
 printf '' > inside.toml
 expect 1 'lies inside a writable root' policy show --policy inside.toml
 

@@ -119,6 +119,7 @@ def refusals(at):
     refused(at.run(), [])
 
 
+@case
 def an_unknown_flag(at):
     refused(at.run("true", flags=["--no-such-flag"]), ["no-such-flag"])
 
@@ -204,15 +205,41 @@ def closed_streams(at):
 
 
 @case
-def a_directory_as_stdin_is_refused(at):
-    for path in ("/", at.home, at.ws):
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            done = at.run(PYTHON, "-c", "import os; print(os.listdir(0))", stdin=fd)
-            expect(done.returncode != 0 and done.stdout == "", "a directory was let in", done)
-            expect(done.returncode == 125, "it is not refused by Cordon", done)
-        finally:
-            os.close(fd)
+def the_status_is_kept_when_nobody_reads(at):
+    """What Cordon has to say about the run goes nowhere; how it ended does not."""
+    for argv, code in ((["sh", "-c", "exec 2> /dev/null; echo x > .mcp.json; exit 3"], 3), (["no-such-command"], 127)):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = at.run(*argv, stderr=full)
+        expect(done.returncode == code, "with a full device as stderr", done)
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = at.run(*argv, stderr=writing)
+        os.close(writing)
+        expect(done.returncode == code, "with a closed pipe as stderr", done)
+        expect(at.run(*argv).stderr != "", "there is nothing to say")
+
+
+@case
+def a_directory_as_a_stream_is_refused(at):
+    """By it, everything below could be opened with the rights of the host's mounts."""
+    at.write(at.outside + "/file", "content\n")
+    use = "for n in 0 1 2; do cat /proc/self/fd/$n/file; done"
+    for path in ("/", at.home, at.ws, at.outside):
+        for how in (os.O_RDONLY, os.O_PATH):
+            fd = os.open(path, how)
+            try:
+                for stream in ("stdin", "stdout", "stderr"):
+                    done = at.run("sh", "-c", use, **{stream: fd})
+                    expect(done.returncode == 125, f"{path} as {stream} is not refused", done)
+                    expect(not done.stdout, f"{path} as {stream} was let in", done)
+            finally:
+                os.close(fd)
+    with open(at.outside + "/file", encoding="utf-8") as file:
+        done = at.run("cat", stdin=file)
+        expect(done.stdout == "content\n" and done.returncode == 0, "a file", done)
+    done = subprocess.run(["sh", "-c", f"exec < .; cd /; {use}"], cwd=at.outside, text=True,
+                          capture_output=True, check=False)
+    expect("content" in done.stdout, "without Cordon it is a way in", done)
 
 
 @case
@@ -257,6 +284,7 @@ def a_reader_that_leaves(at):
     leave_early(at, [])
 
 
+@case
 def a_reader_that_leaves_the_relay(at):
     leave_early(at, ["--output", "10MB"])
 
@@ -278,6 +306,7 @@ def output_is_cut_at_a_character(at):
     expect(len(done.stdout) == 1000, "the limit itself is not over it", done)
 
 
+@case
 def a_character_in_two_writes_is_cut_whole(at):
     done = at.run(PYTHON, "-c", "import os, time; os.write(1, b'x' * 999 + b'\\xc3'); time.sleep(.3);"
                   "os.write(1, b'\\xa9 more')", flags=["--output", "1000"], text=False)
@@ -353,6 +382,7 @@ def signals_reach_the_command(at):
         expect(got and set(got) == {f"got {name}"}, f"{name}: {got}")
 
 
+@case
 def signals_come_once(at):
     for name in ("TERM", "HUP"):
         got = signal_and_collect(at, name)
@@ -386,6 +416,7 @@ def orphans_are_reaped(at):
     expect(done.stdout == "none\n", "zombies inside", done)
 
 
+@case
 def sigkill_at_random_moments(at):
     marker = f"32{os.getpid():08d}"
     random.seed(1)
@@ -641,6 +672,7 @@ def limit_of_processor_time(at):
     expect(done.returncode not in (0, 124), "processor time", done)
 
 
+@case
 def limit_of_processor_time_is_named(at):
     expect(outcome(busy(at))["reason"] == "cpu_limit", "it is not named")
 

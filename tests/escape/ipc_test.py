@@ -2,6 +2,7 @@
 """IPC: sockets, shared memory, queues and keys of the host are out of reach; the sandbox's own work."""
 import array
 import ctypes
+import errno
 import os
 import socket
 import struct
@@ -335,6 +336,40 @@ def sockets_of_its_own(t):
         left, right = socket.socketpair(UNIX, kind)
         left.send(b"hello")
         assert right.recv(10) == b"hello"
+
+
+@SUITE.allowed
+def sockets_have_the_names_they_were_given(t):
+    """The broker binds and connects; nobody may notice."""
+    os.chdir(t.dir)
+    os.symlink("dir", "way")
+    os.mkdir("deep")
+    absolute = os.path.abspath("absolute")
+    by_proc = "/proc/self/cwd/proc"
+    for name in ("plain", "./dotted", "dir/../up", "dir//twice", "way/linked", absolute, by_proc, "x" * 100):
+        server, client = socket.socket(UNIX), socket.socket(UNIX)
+        server.bind(name)
+        # By a way that could change meanwhile, it is bound from its directory.
+        assert server.getsockname() == (name if name != by_proc else "proc"), server.getsockname()
+        server.listen()
+        where = name if name != by_proc else "proc"
+        client.connect(where)
+        assert client.getpeername() == where, client.getpeername()
+        peer, _ = server.accept()
+        client.send(b"hello")
+        assert peer.recv(9) == b"hello"
+        assert os.stat(where).st_mode & 0o777 == 0o755, oct(os.stat(where).st_mode)
+        try:
+            socket.socket(UNIX).bind(name)
+            raise AssertionError("bound twice")
+        except OSError as error:
+            assert error.errno == errno.EADDRINUSE, error
+    for name in ("none/x", "file/x"):
+        try:
+            socket.socket(UNIX).bind(name)
+            raise AssertionError(name)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
 
 
 @SUITE.allowed

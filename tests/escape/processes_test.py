@@ -235,6 +235,21 @@ def limits_of_others(t):
     return any_of(t, act)
 
 
+@SUITE.here("PRV-05")
+def limits_of_init(t):
+    """Without processes, memory or descriptors it could neither reap nor report. Outside: of the victim."""
+    got, why = [], None
+    for resource in range(16):
+        try:
+            call("prlimit64", 1 if t.inside else t.victim, resource, ctypes.c_char_p(struct.pack("QQ", 1, 1)), 0)
+            got.append(resource)
+        except OSError as error:
+            why = error
+    if not got:
+        raise why
+    return got
+
+
 @SUITE.here("PRC-07", control="the launcher is there only inside")
 def write_programs_of_others(t):
     def act(pid):
@@ -477,7 +492,8 @@ def signals_and_limits_of_its_own(t):
     if pid == 0:
         signal.pause()
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    assert resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (64, 64)
+    assert resource.prlimit(pid, resource.RLIMIT_NOFILE)[1] > 64
     with open(f"/proc/{pid}/environ", "rb") as file:
         file.read()
     os.kill(pid, signal.SIGTERM)

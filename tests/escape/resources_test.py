@@ -188,6 +188,21 @@ def processor_time_of_a_tree(f, profile):
     assert done.returncode != 0 and time.monotonic() - began < 20, done
 
 
+@SUITE.test("RES-10")
+def many_short_processes_stay_below_the_limit(f, profile):
+    """Of processes that are just ending the kernel tells odd times; they are not the tree's."""
+    policy = f.base + "/cpu.toml"
+    f.write(policy, 'version = 1\npreset = "strict"\n[limits]\ncpu = "60s"\nwall = "100s"\n')
+    code = ("import os\nfor _ in range(300):\n"
+            "  made = [os.fork() or os._exit(0) for _ in range(8)]\n"
+            "  [os.waitpid(pid, 0) for pid in made]\n"
+            "print('done')")
+    done = f.python(profile, code, flags=["--policy", policy, "--json"])
+    outcome = json.loads(done.stdout)
+    assert outcome["stdout"] == "done\n" and outcome["reason"] == "exited", outcome
+    assert outcome["usage"]["cpu_ms"] < 60_000, outcome["usage"]
+
+
 @SUITE.test("RES-10 LIF-02")
 def the_deadline_ends_what_ignores_signals(f, profile):
     code = ("import signal,os\nfor n in range(1,65):\n"

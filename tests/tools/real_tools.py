@@ -187,14 +187,16 @@ def git_config_with_allow_config(at):
 
 @case
 def git_submodule_add_with_allow_config(at):
-    """The section in .git/config may be written; .gitmodules stays on the floor."""
-    repository(at)
-    repository(at, at.outside)
-    done = at.run("sh", "-c", CONFIG_WRITERS["submodule"].format(outside=at.outside),
-                  flags=policy(at, ALLOW_CONFIG))
-    expect(done.returncode != 0 and ".gitmodules (floor_name" in done.stderr,
-           "the refusal of .gitmodules is not told", done)
-    expect(not os.path.lexists(at.path(".gitmodules")), ".gitmodules was made", done)
+    allowed_by_policy(at, CONFIG_WRITERS["submodule"])
+    expect("sub" in at.read(".gitmodules"), ".gitmodules was not written")
+    at.sh("git commit -qm sub; cd sub; grep -q one a; git status", flags=policy(at, ALLOW_CONFIG))
+    expect(at.outside_sh("git submodule status").split()[1] == "sub", "the host does not see it")
+    # From then on it is there at the start: its hooks are kept too, and without the key all of it.
+    for flags, names in ((policy(at, ALLOW_CONFIG), (".git/modules/sub/hooks/x",)),
+                         ((), (".git/modules/sub/hooks/x", ".git/modules/sub/config", ".gitmodules"))):
+        for name in names:
+            done = at.run("sh", "-c", f"echo x >> {name}", flags=flags)
+            expect(done.returncode != 0, f"{name} could be written", done)
 
 
 # --- compilers ------------------------------------------------------------------

@@ -105,6 +105,13 @@ class Builder {
     Make(Op::kMakeDir, kMaskDirectory, 0);
     Make(Op::kMakeFile, kMaskFile, 0);
     MakeDev();
+    for (size_t i = 0; i < plan_.files.size(); ++i) {
+      steps_.push_back({.op = Op::kMakeFile,
+                        .slot = kPrivateSlot,
+                        .path = FileName(i),
+                        .data = plan_.files[i].text,
+                        .value = 0444});
+    }
     int number = 0;
     for (const Region& region : plan_.fs.regions) {
       if (region.source == RegionSource::kPrivate) {
@@ -148,6 +155,8 @@ class Builder {
     link("stdout", "/proc/self/fd/1");
     link("stderr", "/proc/self/fd/2");
   }
+
+  static std::string FileName(size_t index) { return "file" + std::to_string(index); }
 
   bool HoldsAnother(const Region& region) const {
     return std::ranges::any_of(plan_.fs.regions, [&](const Region& other) {
@@ -230,7 +239,7 @@ class Builder {
     proc_slot_ = next_slot_++;
     steps_.push_back({.op = Op::kProc, .slot = proc_slot_});
     sys_slot_ = next_slot_++;
-    if (plan_.net == NetMode::kOpen) {
+    if (!plan_.net.own_namespace()) {
       // A new sysfs belongs to a network namespace; without one the host's is
       // shown, read-only.
       steps_.push_back({.op = Op::kOpenTree, .slot = sys_slot_, .path = "/sys"});
@@ -261,6 +270,10 @@ class Builder {
     for (const std::string& path : plan_.masked_system) {
       masked_proc_.emplace_back(path, Mask(/*directory=*/false));
     }
+    for (size_t i = 0; i < plan_.files.size(); ++i) {
+      file_slots_.push_back(CloneOf(FileName(i)));
+      Protect(file_slots_.back(), uapi::kMountAttrRdonly | uapi::kMountAttrNoexec);
+    }
     if (!host_root()) steps_.push_back({.op = Op::kEnterRoot, .slot = root_slot_});
   }
 
@@ -288,6 +301,7 @@ class Builder {
         if (int slot = SlotOf(*list, region); slot >= 0) Attach(slot, region.path, identity);
       }
     }
+    for (size_t i = 0; i < file_slots_.size(); ++i) Attach(file_slots_[i], plan_.files[i].path);
   }
 
   void AttachSystem() {
@@ -315,6 +329,7 @@ class Builder {
   std::vector<std::pair<const Region*, int>> private_slots_;
   std::vector<std::pair<const Region*, int>> masks_;
   std::vector<std::pair<std::string, int>> masked_proc_;
+  std::vector<int> file_slots_;
 };
 
 }  // namespace
@@ -326,11 +341,11 @@ std::vector<Step> RemountOps(const Region& region) {
   std::vector<Step> steps;
   if (region.source == RegionSource::kHost) {
     steps.push_back({.op = Op::kOpenTree, .slot = kSlot, .path = region.path});
+  } else if (region.directory) {
+    steps.push_back({.op = Op::kTmpfs, .slot = kSlot, .path = "1", .data = "4096", .value = 1});
   } else {
-    steps.push_back({.op = Op::kCloneSlot,
-                     .slot = kSlot,
-                     .from = kPrivateSlot,
-                     .path = region.directory ? kMaskDirectory : kMaskFile});
+    // A device on a mount without devices cannot be opened.
+    steps.push_back({.op = Op::kOpenTree, .slot = kSlot, .path = "/dev/null"});
   }
   steps.push_back({.op = Op::kAttributes, .slot = kSlot, .value = attributes});
   steps.push_back({.op = Op::kAttach, .slot = kSlot, .path = region.path});

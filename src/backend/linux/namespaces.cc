@@ -9,6 +9,7 @@
 #include "backend/init_protocol.h"
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/mount_ops.h"
+#include "backend/linux/net_ops.h"
 #include "backend/linux/seccomp_programs.h"
 #include "sys/uapi.h"
 
@@ -50,7 +51,7 @@ void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
 uint64_t Namespaces(const plan::Plan& plan) {
   uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                    uapi::kCloneNewcgroup;
-  if (plan.net != NetMode::kOpen) flags |= CLONE_NEWNET;
+  if (plan.net.own_namespace()) flags |= CLONE_NEWNET;
   return flags;
 }
 
@@ -68,7 +69,8 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   if (plan.terminal != plan::Terminal::kNone) {
     steps.push_back({.op = Op::kTerminal, .value = plan.terminal_streams});
   }
-  if ((spec.namespaces & CLONE_NEWNET) != 0) steps.push_back({.op = Op::kLoopback});
+  std::vector<Step> net = NetOps(plan.net);
+  std::move(net.begin(), net.end(), std::back_inserter(steps));
   if (!plan.nesting) {
     steps.push_back({.op = Op::kForbidUserNamespaces,
                      .path = "/proc/sys/user/max_user_namespaces",

@@ -66,7 +66,7 @@ TEST(CompileNamespaces, AllNamespacesButTheNetworkWhenOpen) {
   uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                  CLONE_NEWCGROUP | CLONE_NEWNET;
   EXPECT_EQ(CompileNamespaces(plan)->namespaces, all);
-  plan.net = NetMode::kOpen;
+  plan.net.mode = NetMode::kOpen;
   EXPECT_EQ(CompileNamespaces(plan)->namespaces, all & ~uint64_t{CLONE_NEWNET});
   EXPECT_FALSE(Has(CompileNamespaces(plan)->steps, Op::kLoopback));
 }

@@ -1,0 +1,37 @@
+// The network of one run: gives the sockets that were made inside to a proxy,
+// and keeps what it denied for the outcome.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cordon/outcome.h"
+#include "plan/net_plan.h"
+#include "proxy/proxy.h"
+#include "sys/fd.h"
+
+namespace cordon::session {
+
+class Egress {
+ public:
+  explicit Egress(const plan::NetPlan& net) : net_(net) {}
+
+  // Whether the run needs a proxy at all.
+  bool needed() const;
+  // `sockets` are those of backend::InsideSockets.
+  Status Start(std::vector<sys::UniqueFd> sockets, int pidfd);
+  // Ends the proxy; after it the violations are complete.
+  std::vector<Violation> Finish();
+
+ private:
+  Result<std::vector<proxy::Forward>> Publish() const;
+  void Record(const proxy::NetEvent& event);
+
+  const plan::NetPlan& net_;
+  std::mutex mutex_;
+  std::vector<Violation> violations_;  // guarded by mutex_
+  std::optional<proxy::Proxy> proxy_;
+};
+
+}  // namespace cordon::session
