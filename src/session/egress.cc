@@ -58,7 +58,8 @@ proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> socke
 }
 
 std::string SubjectOf(const proxy::NetEvent& event) {
-  std::string subject = event.host;
+  bool v6 = event.port != 0 && event.host.contains(':');
+  std::string subject = v6 ? "[" + event.host + "]" : event.host;
   if (event.port != 0) subject += ":" + std::to_string(event.port);
   if (!event.address.empty() && event.address != event.host) subject += " (" + event.address + ")";
   return subject;
