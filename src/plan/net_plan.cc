@@ -226,7 +226,7 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
     });
     variables[name] = value;
   };
-  both_cases("NO_PROXY", "localhost,127.0.0.1,::1");
+  both_cases("NO_PROXY", "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1");
   if (socks != 0) both_cases("ALL_PROXY", "socks5h://127.0.0.1:" + std::to_string(socks));
   if (http == 0) return variables;
   std::string port = std::to_string(http), url = "http://127.0.0.1:" + port;
@@ -244,7 +244,7 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
   variables["NODE_USE_ENV_PROXY"] = "1";
   variables["JAVA_TOOL_OPTIONS"] = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
                                    " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
-                                   " -Dhttp.nonProxyHosts=localhost|127.*|[::1]";
+                                   " -Dhttp.nonProxyHosts=localhost|127.*|0.0.0.0|[::1]";
   return variables;
 }
 

@@ -311,7 +311,7 @@ TEST(ProxyVariables, LeadToOurPort) {
   for (const char* name : {"ALL_PROXY", "all_proxy"}) {
     EXPECT_EQ(variables[name], "socks5h://127.0.0.1:3128") << name;
   }
-  EXPECT_EQ(variables["no_proxy"], "localhost,127.0.0.1,::1");
+  EXPECT_EQ(variables["no_proxy"], "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1");
   EXPECT_EQ(variables["RSYNC_PROXY"], "127.0.0.1:3128");
   EXPECT_THAT(variables["JAVA_TOOL_OPTIONS"], HasSubstr("-Dhttps.proxyPort=3128"));
   EXPECT_EQ(ProxyVariables({.mode = NetMode::kPublic}), variables);

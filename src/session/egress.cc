@@ -96,7 +96,8 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
 }
 
 void Egress::Record(const proxy::NetEvent& event) {
-  if (event.allowed) return;
+  // A server that is down is nobody's rule.
+  if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
   bool lookup = event.operation == proxy::NetOperation::kLookup;
   Violation violation{.reason = event.reason,
                       .operation = lookup ? "look up" : "connect",

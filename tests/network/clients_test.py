@@ -3,7 +3,6 @@
 it does outside, everything else fails with a word and reaches nobody."""
 import os
 import shutil
-import subprocess
 import sys
 
 import world
@@ -221,6 +220,18 @@ def ssh_speaks(at):
     expect(done.returncode == 255 and not WORLD.came(), "a port that is not allowed", done)
     done = outcome_of(at, "bash -c 'exec 3<>/dev/tcp/ssh.test/22; head -n1 <&3'")
     expect(done.stdout == "SSH-2.0-fake\n", "no greeting", done)
+
+
+@case
+def large_files_come_whole(at):
+    os.makedirs(WORLD.path("repo.git"), exist_ok=True)
+    with open(WORLD.path("repo.git/large"), "wb") as file:
+        file.write(os.urandom(1 << 20) * 20)
+    wanted = at.outside_sh(f"sha256sum < {WORLD.path('repo.git/large')}")
+    for before in ("", UNPROXIED):
+        done = outcome_of(at, before + "for s in http https; do "
+                          "curl -k -sS $s://allowed.test/repo.git/large | sha256sum; done")
+        expect(done.stdout == wanted * 2, "another file", done)
 
 
 @case

@@ -168,6 +168,22 @@ def a_port_that_is_taken_is_an_error(at):
     expect(done.returncode == 125 and "net.publish" in done.stderr, "not told", done)
 
 
+@case
+def a_server_inside_is_reached_inside(at):
+    """Also by curl, which is told of the proxy."""
+    code = """
+import http.server, subprocess, threading
+server = http.server.ThreadingHTTPServer(("0.0.0.0", 8000), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+for host in ("localhost", "127.0.0.1", "127.0.0.2", "0.0.0.0"):
+    print(subprocess.run(["curl", "-sS", "-m", "60", f"http://{host}:8000/here"], capture_output=True).stdout)
+"""
+    at.write("here", "here")
+    done = world.python(at, code)
+    expect(done.stdout == "b'here'\n" * 4, "not reached", done)
+    expect("denied" not in done.stderr, "denied", done)
+
+
 # --- unix sockets ---------------------------------------------------------------------
 
 UNIX = '''

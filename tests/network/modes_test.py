@@ -152,6 +152,15 @@ def an_allowed_run_has_a_clean_record(at):
 
 
 @case
+def a_server_that_is_down_is_no_denial(at):
+    flags = (*NET, "--allow-domain", "allowed.test:9")
+    told = record(at, "sh", "-c", "curl -sS -i http://allowed.test:9/; curl -sS -i http://missing.wild.test/; "
+                  "curl -sS --noproxy '*' http://missing.wild.test/", flags=flags)
+    expect(told["stdout"].count("X-Cordon-Reason: upstream_failed") == 2, f"{told['stdout']}")
+    expect(told["violations"] == [], f"{told['violations']}")
+
+
+@case
 def a_denial_names_its_rule(at):
     flags = world.policy(at, '[net]\nallow = ["**.evil.test"]\ndeny = ["evil.test"]\n')
     told = record(at, "curl", "-sS", "http://evil.test/", flags=flags)
@@ -194,6 +203,13 @@ def the_parent_of_the_environment_is_used(at):
     done = curl(at, "http://allowed.test/", NET)
     expect(done.stdout == "parent\n" and len(PARENT.asked) == 1, f"{PARENT.asked}", done)
     expect(EVIL not in WORLD.came(), "past the parent", done)
+
+
+@case
+def a_parent_that_cannot_be_one_is_told(at):
+    at.env["https_proxy"] = "ftp://127.0.0.1:3129"
+    done = at.run("true", flags=NET)
+    expect(done.returncode == 125 and "https_proxy of the environment" in done.stderr, "not told", done)
 
 
 @case
