@@ -1,7 +1,5 @@
 #include "proxy/tunnel.h"
 
-#include <sys/socket.h>
-
 #include "base/strings.h"
 #include "proxy/client_hello.h"
 #include "proxy/http_rules.h"
@@ -66,7 +64,7 @@ Task<void> FromClient(Connection& connection) {
   }
   first = {};
   if (connection.input() == Connection::Input::kEnded) {
-    shutdown(connection.upstream->native_handle(), SHUT_WR);
+    EndDirection(*connection.upstream, connection.idle);
     co_return;
   }
   co_await Pump(connection.client, *connection.upstream, connection.server.buffers, connection.idle,

@@ -61,6 +61,19 @@ int DomainOf(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 ? domain : -1;
 }
 
+// 127.0.0.0/8, ::1, and what means the same: the unspecified addresses.
+bool IsLoopback(const Address& address) {
+  if (address.family() == AF_INET) {
+    sockaddr_in v4{};
+    memcpy(&v4, address.bytes.data(), std::min(address.bytes.size(), sizeof(v4)));
+    uint32_t host = ntohl(v4.sin_addr.s_addr);
+    return host >> 24 == 127 || host == 0;
+  }
+  sockaddr_in6 v6{};
+  memcpy(&v6, address.bytes.data(), std::min(address.bytes.size(), sizeof(v6)));
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr);
+}
+
 const sockaddr* Raw(const std::string& bytes) {
   return reinterpret_cast<const sockaddr*>(bytes.data());
 }
@@ -164,7 +177,6 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
@@ -188,11 +200,17 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   const Address& target = *address;
   PendingConnect pending{std::move(*socket), {}, target.bytes};
+  if (domain == AF_INET || domain == AF_INET6) {
+    // The listeners of transparent capture stand for other machines; on its own
+    // loopback the sandbox meets only itself.
+    const std::vector<int>& ports = plan_.net.ports;
+    bool captured = std::ranges::find(ports, target.port()) != ports.end();
+    if (captured && IsLoopback(target)) return Fail(ECONNREFUSED);
+  }
   if (domain != AF_UNIX || target.family() != AF_UNIX) return pending;
   if (target.unnamed()) return Fail(EINVAL);
   if (target.abstract()) {
