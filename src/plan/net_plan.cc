@@ -85,7 +85,7 @@ bool IsGrantOfTheHost(std::string_view path) {
 }
 
 Status AddSockets(const PathRules& rules, const host::PathProbe& probe, std::string_view key,
-                  std::vector<std::string>& sockets) {
+                  std::vector<SocketGrant>& sockets) {
   for (const PathRule& rule : rules) {
     host::PathInfo info = probe.Inspect(rule.path);
     std::string place = rule.origin.ToString() + ": " + std::string(key);
@@ -105,7 +105,7 @@ Status AddSockets(const PathRules& rules, const host::PathProbe& probe, std::str
           place + ": " + base::Printable(rule.path) + " is a way to all of the host",
           "list it under net.unix_sockets_dangerous if that is meant");
     }
-    sockets.push_back(info.canonical);
+    sockets.push_back({info.canonical, info.device, info.inode});
   }
   return {};
 }

@@ -15,6 +15,17 @@
 
 namespace cordon::plan {
 
+// A socket of the host that may be connected to. Where the command can change
+// the way to it, only the very socket that was there is meant; elsewhere
+// whatever its server has put there since.
+struct SocketGrant {
+  std::string path;  // canonical
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool pinned = false;
+  bool operator==(const SocketGrant&) const = default;
+};
+
 // What the command reaches of the network, and how. In a network namespace of
 // its own every address is local: the listeners made in there accept whatever
 // the command connects to.
@@ -24,8 +35,8 @@ struct NetPlan {
   std::vector<int> ports;       // captured at every address
   std::vector<int> host_ports;  // of the host's loopback, reached at the same port inside
   std::vector<int> publish;     // of the sandbox, reached at the same port of the host's loopback
-  std::vector<std::string> unix_sockets;  // of the host
-  std::string upstream;                   // a parent proxy; may hold a password
+  std::vector<SocketGrant> unix_sockets;
+  std::string upstream;  // a parent proxy; may hold a password
   std::string no_proxy;
   std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
   bool ipv6 = false;

@@ -237,13 +237,16 @@ TEST_F(PlanNetTest, WhatOnlyAProxyCanDoNeedsOne) {
 TEST_F(PlanNetTest, ListedSockets) {
   policy_.net.unix_sockets = {Rule("/run/a.sock")};
   policy_.net.unix_sockets_dangerous = {Rule("/var/link")};
-  EXPECT_THAT(Plan().unix_sockets, ElementsAre("/run/a.sock", "/run/docker.sock"));
+  EXPECT_THAT(Plan().unix_sockets,
+              ElementsAre(testing::Field(&SocketGrant::path, "/run/a.sock"),
+                          testing::Field(&SocketGrant::path, "/run/docker.sock")));
   policy_.net.unix_sockets = {Rule("/plain")};
   EXPECT_THAT(Refusal(), HasSubstr("p:3: net.unix_sockets: /plain is not a socket"));
   policy_.net.unix_sockets = {Rule("/none")};
   EXPECT_THAT(Refusal(Reason::kPolicyPathMissing), HasSubstr("?/none"));
   policy_.net.unix_sockets[0].optional = true;
-  EXPECT_THAT(Plan().unix_sockets, ElementsAre("/run/docker.sock"));
+  EXPECT_THAT(Plan().unix_sockets,
+              ElementsAre(testing::Field(&SocketGrant::path, "/run/docker.sock")));
 }
 
 TEST_F(PlanNetTest, AGrantOfTheHostIsListedAsSuch) {

@@ -46,7 +46,9 @@ Task<void> ServeCapture(Connection& connection) {
   Server& server = connection.server;
   guard::HostPort target = TargetOf(server, *meant);
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
-  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target.host)) {
+  // On the port of plain HTTP the Host of each request must be the name.
+  bool http = target.port == kHttpPort && !target.host.address;
+  if (decision.allowed && (http || HasHttpRules(server.options.rules.http_rules, target.host))) {
     co_await RunInspected(connection, target);
     co_return;
   }

@@ -1,6 +1,7 @@
 #include "session/egress.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,6 +31,15 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
                              Reason::kSetupFailed);
   }
   return fd;
+}
+
+// Each takes up to four descriptors; the broker needs some too.
+size_t MostConnections() {
+  constexpr size_t kMost = 4096, kOthers = 128, kEach = 4;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  size_t free = limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0;
+  return std::clamp<size_t>(free / kEach, 1, kMost);
 }
 
 proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> sockets) {
@@ -87,6 +97,7 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   options.rules = net_.rules;
   options.upstream = net_.upstream;
   options.no_proxy = net_.no_proxy;
+  options.limits.connections = MostConnections();
   options.on_event = [this](const proxy::NetEvent& event) { Record(event); };
   options.inside = [pidfd](guard::Family family) {
     return spawn::SocketInside(pidfd, family == guard::Family::kV4 ? AF_INET : AF_INET6);
@@ -113,12 +124,21 @@ void Egress::Record(const proxy::NetEvent& event) {
     ++known->count;
   } else if (violations_.size() < kMostViolations) {
     violations_.push_back(std::move(violation));
+  } else {
+    ++dropped_;
   }
 }
 
 std::vector<Violation> Egress::Finish() {
   proxy_.reset();
   std::lock_guard lock(mutex_);
+  if (dropped_ > 0) {
+    violations_.push_back({.reason = Reason::kHostDenied,
+                           .operation = "connect",
+                           .subject = "others",
+                           .rule = "too many to name",
+                           .count = dropped_});
+  }
   return std::move(violations_);
 }
 

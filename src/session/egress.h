@@ -31,6 +31,7 @@ class Egress {
   const plan::NetPlan& net_;
   std::mutex mutex_;
   std::vector<Violation> violations_;  // guarded by mutex_
+  uint64_t dropped_ = 0;               // guarded by mutex_
   std::optional<proxy::Proxy> proxy_;
 };
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -101,12 +102,18 @@ bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   return key && made_.contains(*key);
 }
 
-// By what lies at the granted path on the host now: a server that is started
-// anew makes a new socket there.
 bool SocketMaker::Granted(const struct stat& target) const {
-  return std::ranges::any_of(plan_.net.unix_sockets, [&](const std::string& path) {
+  return std::ranges::any_of(plan_.net.unix_sockets, [&](const plan::SocketGrant& grant) {
+    if (grant.pinned) {
+      uint64_t device = (static_cast<uint64_t>(major(target.st_dev)) << 32) | minor(target.st_dev);
+      return grant.device == device && grant.inode == target.st_ino;
+    }
+    // A server that was started anew has made a new socket.
+    uapi::OpenHow how{O_PATH | O_CLOEXEC, 0, uapi::kResolveNoSymlinks};
+    sys::UniqueFd now(
+        static_cast<int>(syscall(SYS_openat2, AT_FDCWD, grant.path.c_str(), &how, sizeof(how))));
     struct stat granted;
-    return lstat(path.c_str(), &granted) == 0 && granted.st_dev == target.st_dev &&
+    return now.valid() && fstat(now.get(), &granted) == 0 && granted.st_dev == target.st_dev &&
            granted.st_ino == target.st_ino;
   });
 }
