@@ -21,9 +21,12 @@ using guard::PatternUse;
 Status Append(const Entry& entry, PatternUse use, std::vector<HostPattern>& patterns) {
   CORDON_ASSIGN_OR_RETURN(std::vector<std::string> hosts, policy::ExpandHosts(entry.text));
   std::string place = entry.origin.ToString();
+  bool list = entry.text.starts_with('@');
   for (const std::string& host : hosts) {
-    CORDON_ASSIGN_OR_RETURN(HostPattern pattern, guard::ParseHostPattern(host, use));
-    pattern.origin = host == entry.text ? place : entry.text + ", " + place;
+    // None of a list is too wide (see their tests), and asking takes long.
+    CORDON_ASSIGN_OR_RETURN(HostPattern pattern,
+                            guard::ParseHostPattern(host, list ? PatternUse::kDeny : use));
+    pattern.origin = list ? entry.text + ", " + place : place;
     patterns.push_back(std::move(pattern));
   }
   return {};
