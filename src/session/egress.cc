@@ -68,6 +68,7 @@ proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> socke
 }
 
 std::string SubjectOf(const proxy::NetEvent& event) {
+  if (event.host.empty()) return "to the proxy";
   bool v6 = event.port != 0 && event.host.contains(':');
   std::string subject = v6 ? "[" + event.host + "]" : event.host;
   if (event.port != 0) subject += ":" + std::to_string(event.port);

@@ -178,8 +178,25 @@ def denials_have_a_reason(at):
     expect(done.returncode in (7, 35) and not WORLD.came(), "not reset", done)
     done = outcome_of(at, "curl -sS -x socks5h://127.0.0.1:3128 http://evil.test/")
     expect(done.returncode == 97, "SOCKS5 is not told", done)
-    done = outcome_of(at, "curl -sS -x socks5h://127.0.0.1:3128 http://allowed.test/")
-    expect(done.stdout == "welcome /\n", "SOCKS5 does not work", done)
+
+
+@case
+def clients_that_resolve_before_they_ask(at):
+    """The proxy is asked for an address that stands for a name."""
+    for way in ("-x socks5h://127.0.0.1:3128", "-x socks5://127.0.0.1:3128",
+                "-x socks5://127.0.0.1:3128 -4", "-x socks5://[::1]:3128" if fakenet.has_ipv6() else ""):
+        for url in ("http://allowed.test/", "-k https://allowed.test/"):
+            done = outcome_of(at, f"curl -sS {way} {url}")
+            expect(done.stdout == "welcome /\n" and WORLD.came() == {GOOD}, f"{way} {url}", done)
+        done = outcome_of(at, f"curl -sS {way} http://evil.test/")
+        expect("welcome" not in done.stdout and not WORLD.came(), f"{way}: another name", done)
+    for way in ("-p", ""):
+        done = outcome_of(at, "address=$(getent ahostsv4 allowed.test | head -n1 | cut -d' ' -f1); "
+                          f"curl -sS {way} http://$address/")
+        expect(done.stdout == "welcome /\n", f"{way}: the address of a name", done)
+        for other in ("198.18.9.9", "198.18.0.1", GOOD):
+            done = outcome_of(at, f"curl -sS {way} http://{other}/; curl -sS --noproxy '*' http://{other}/")
+            expect("welcome" not in done.stdout and not WORLD.came(), f"{way} {other}: nobody's address", done)
 
 
 @case
