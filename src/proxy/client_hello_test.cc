@@ -115,8 +115,16 @@ TEST(ClientHello, OtherProtocolsAreNotTls) {
   EXPECT_EQ(StateOf(Text("GET / HTTP/1.1\r\n")), HelloState::kNotTls);
   EXPECT_EQ(StateOf(Text("SSH-2.0-x\r\n")), HelloState::kNotTls);
   EXPECT_EQ(StateOf({0x80, 0x2e, 1, 3, 1}), HelloState::kNotTls);  // SSL 2
-  EXPECT_EQ(StateOf({22, 2}), HelloState::kNotTls);
+  EXPECT_EQ(StateOf({22, 2}), HelloState::kMalformed);
   EXPECT_EQ(StateOf({22, 3}), HelloState::kNeedMore);
+}
+
+// Servers that pass over a warning would read the hello behind it.
+TEST(ClientHello, NothingComesBeforeIt) {
+  for (uint8_t type : {0x14, 0x15, 0x17, 0x18}) {
+    EXPECT_EQ(StateOf(Record({1, 0x5a}, type) + Hello(ServerName("a.test"))),
+              HelloState::kMalformed);
+  }
 }
 
 TEST(ClientHello, SecondNameIsMalformed) {

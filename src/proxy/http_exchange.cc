@@ -115,7 +115,8 @@ Task<void> Exchange::Receive() {
   }
   bool framed = !head.has_body || head.body.kind != BodyKind::kUntilClose;
   upstream_keeps_ = framed ? head.keep_alive : KeepAlive::kNo;
-  client_keeps_ = framed ? head_.keep_alive : KeepAlive::kNo;
+  // A client that knows of no proxy waits for the end that its server announced.
+  client_keeps_ = upstream_keeps_ == KeepAlive::kYes ? head_.keep_alive : KeepAlive::kNo;
   std::string text = FormatResponse(head, client_keeps_);
   connection_.event().bytes_in += text.size();
   answer_ = Answer::kBroken;

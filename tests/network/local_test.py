@@ -205,6 +205,40 @@ def unix(at, path, *flags, net=NET):
     return done.stdout.strip(), done
 
 
+SWAP = '''
+import os, socket, sys
+listed, folder, other = sys.argv[1:4]
+def reach(path):
+    try:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            return s.recv(64).decode()
+    except OSError as problem:
+        return type(problem).__name__
+print(reach(listed))
+os.rename(folder, folder + ".away")
+os.symlink(os.path.dirname(other), folder)
+print(reach(listed), reach(other))
+'''
+
+
+@case
+def a_grant_cannot_be_turned_to_another_socket(at):
+    """The way to a listed socket that lies in the workspace is the command's to change."""
+    os.mkdir(at.path("socks"))
+    listed, other = at.path("socks/x.sock"), os.path.join(at.outside, "x.sock")
+    servers = [UnixServer(path) for path in (listed, other)]
+    try:
+        done = world.python(at, SWAP, listed, at.path("socks"), other, flags=(
+            *NET, "--read", at.outside, "--allow-unix", listed))
+        said = done.stdout.split("\n")
+        expect(said[0] == "hello by unix", "the grant itself", done)
+        expect("hello" not in "".join(said[1:]), "another socket was reached", done)
+    finally:
+        for server in servers:
+            server.close()
+
+
 @case
 def a_listed_socket_is_reached(at):
     temporary = tempfile.mkdtemp(dir="/tmp")
