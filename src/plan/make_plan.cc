@@ -168,11 +168,12 @@ Status CheckCommand(const Command& command, const FsPlan& fs) {
   return {};
 }
 
+// Whether the command can change the way to `path` on the host.
 bool LiesInWritable(const FsPlan& fs, std::string_view path) {
-  for (path = guard::Parent(path); path != "/"; path = guard::Parent(path)) {
-    if (Decide(fs, Access::kWrite, std::string(path)).allowed) return true;
-  }
-  return false;
+  return std::ranges::any_of(fs.regions, [&](const Region& region) {
+    return region.source == RegionSource::kHost && region.rights == Rights::kReadWrite &&
+           region.path != path && guard::IsInside(path, region.path);
+  });
 }
 
 Status CheckLandlock(const PlanInputs& in) {

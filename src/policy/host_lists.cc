@@ -20,8 +20,8 @@ Error UnknownList(std::string_view name) {
 }
 
 const Node& Lists() {
-  static const Node lists = Unflatten(HostListData());
-  return lists;
+  static const Node kLists = Unflatten(HostListData());
+  return kLists;
 }
 
 const Node* FindList(std::string_view name) {

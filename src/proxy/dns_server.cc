@@ -236,7 +236,7 @@ Result<SharedSocket> Share(const Executor& executor, sys::UniqueFd fd) {
 
 }  // namespace
 
-Status ServeDns(const Executor& executor, std::shared_ptr<DnsResponder> responder,
+Status ServeDns(const Executor& executor, const std::shared_ptr<DnsResponder>& responder,
                 DnsSockets sockets, DnsLimits limits) {
   for (sys::UniqueFd& fd : sockets.udp) {
     CORDON_TRY(WantDestination(fd.get()));

@@ -26,7 +26,7 @@ struct DnsLimits {
 };
 
 // Serves until the executor's context ends.
-Status ServeDns(const Executor& executor, std::shared_ptr<DnsResponder> responder,
+Status ServeDns(const Executor& executor, const std::shared_ptr<DnsResponder>& responder,
                 DnsSockets sockets, DnsLimits limits = {});
 
 }  // namespace cordon::proxy

@@ -79,8 +79,9 @@ Status BodyReader::EndLine(std::string& out) {
   } else if (line_.empty()) {
     out.append("0\r\n\r\n");
     state_ = State::kDone;
-  } else if ((trailer_bytes_ += line_.size()) > kMaxTrailers) {
-    return Malformed("too many trailers");
+  } else {
+    trailer_bytes_ += line_.size();
+    if (trailer_bytes_ > kMaxTrailers) return Malformed("too many trailers");
   }
   line_.clear();
   return {};

@@ -9,7 +9,7 @@
 namespace cordon::proxy {
 namespace {
 
-Error BadUpstream(std::string what) {
+Error BadUpstream(const std::string& what) {
   return base::InvalidArgument(Reason::kPolicyBadValue,
                                "net.upstream, or https_proxy of the environment: " + what,
                                "write it as http://[user:password@]host:port or socks5://…");
@@ -53,8 +53,7 @@ std::optional<ParentProxy::Exception> ParseCidr(std::string_view text) {
   size_t slash = text.find('/');
   auto address = guard::ParseIp(text.substr(0, slash));
   if (!address) return std::nullopt;
-  ParentProxy::Exception exception{
-      .host = {.name = guard::ToString(*address), .address = *address}};
+  ParentProxy::Exception exception{.host = {.name = guard::ToString(*address), .address = address}};
   exception.prefix_bits = MaxBits(*address);
   if (slash == text.npos) return exception;
   std::string_view bits = text.substr(slash + 1);
