@@ -6,12 +6,12 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "fair_run.h"
@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kChunk = 256 * 1024;
 constexpr int kBacklog = 1024;
+constexpr int kPatienceMs = 3000;
 constexpr int kAtATime = 32;
 constexpr int kManyStreams = 64;
 constexpr milliseconds kLatencyTime(100);
@@ -61,114 +62,177 @@ bool Stream(int fd) {
 
 // --- the client ---------------------------------------------------------------
 
-bool Say(const sys::UniqueFd& fd, std::string_view text) {
-  return send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
-         static_cast<ssize_t>(text.size());
-}
+// What is said, and the answer that must come before the next is said.
+struct Step {
+  std::string say;
+  size_t bytes = 0;  // of the answer; 0: until an empty line
+  size_t at = 0;     // where in it `wanted` must be
+  std::string wanted;
 
-bool ConnectByHttp(const sys::UniqueFd& fd, int target) {
-  std::string to = "127.0.0.1:" + std::to_string(target);
-  if (!Say(fd, "CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n\r\n")) return false;
-  std::string head;
-  char part[512];
-  while (!head.ends_with("\r\n\r\n")) {
-    ssize_t got = recv(fd.get(), part, sizeof part, 0);
-    if (got <= 0) return false;
-    head.append(part, static_cast<size_t>(got));
+  bool Complete(std::string_view heard) const {
+    return bytes > 0 ? heard.size() >= bytes : heard.ends_with("\r\n\r\n");
   }
-  return head.starts_with("HTTP/1.1 200") || head.starts_with("HTTP/1.0 200");
-}
+  bool Good(std::string_view heard) const {
+    return heard.size() >= at + wanted.size() && heard.substr(at, wanted.size()) == wanted;
+  }
+};
 
-bool ConnectBySocks(const sys::UniqueFd& fd, int target) {
-  char answer[10];
-  if (!Say(fd, std::string_view("\5\1\0", 3)) || recv(fd.get(), answer, 2, MSG_WAITALL) != 2 ||
-      answer[1] != 0) {
-    return false;
+std::vector<Step> StepsOf(const Route& route) {
+  const std::string zero(1, '\0');
+  if (route.way == Way::kConnect) {
+    std::string to = "127.0.0.1:" + std::to_string(route.target);
+    return {{"CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n\r\n", 0, 9, "200"}};
   }
+  if (route.way == Way::kDirect) return {};
   std::string request("\5\1\0\1\177\0\0\1", 8);
-  request += static_cast<char>(target >> 8);
-  request += static_cast<char>(target & 0xff);
-  return Say(fd, request) && recv(fd.get(), answer, sizeof answer, MSG_WAITALL) == sizeof answer &&
-         answer[1] == 0;
+  request += static_cast<char>(route.target >> 8);
+  request += static_cast<char>(route.target & 0xff);
+  return {{std::string("\5\1\0", 3), 2, 1, zero}, {request, 10, 1, zero}};
 }
 
-sys::UniqueFd OpenTunnel(const Route& route) {
-  sys::UniqueFd fd = ConnectToLoopback(route.port);
-  bool open = fd.valid();
-  if (open && route.way == Way::kConnect) open = ConnectByHttp(fd, route.target);
-  if (open && route.way == Way::kSocks5) open = ConnectBySocks(fd, route.target);
-  return open ? std::move(fd) : sys::UniqueFd();
+bool Say(int fd, std::string_view text) {
+  return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-// One connection from its beginning to the server's end of it: µs to the first
-// byte. The server closes first, so that no port of the client stays taken.
-double VisitOnce(const Route& route) {
-  auto began = Clock::now();
-  sys::UniqueFd fd = OpenTunnel(route);
-  char byte;
-  if (!fd.valid() || !Say(fd, "e") || recv(fd.get(), &byte, 1, 0) != 1) return 0;
-  std::chrono::duration<double, std::micro> took = Clock::now() - began;
-  return recv(fd.get(), &byte, 1, 0) == 0 ? took.count() : 0;
+// One connection through its steps to the server's end of it. The server closes
+// first, so that no port of the client stays taken.
+class Visit {
+ public:
+  enum class State { kOpen, kDone, kFailed };
+
+  explicit Visit(const std::vector<Step>& steps, int port)
+      : steps_(steps), fd_(ConnectToLoopback(port)) {
+    if (!fd_.valid() || (!AllHeard() && !Say(fd_.get(), steps_[0].say))) state_ = State::kFailed;
+  }
+
+  // Takes what has come, or waits for it.
+  void GoOn() {
+    char part[512];
+    ssize_t got = recv(fd_.get(), part, sizeof part, 0);
+    if (got <= 0) {
+      state_ = got == 0 && AllHeard() ? State::kDone : State::kFailed;
+      return;
+    }
+    heard_.append(part, static_cast<size_t>(got));
+    if (AllHeard() || !steps_[step_].Complete(heard_)) return;
+    bool good = steps_[step_].Good(heard_);
+    heard_.clear();
+    ++step_;
+    if (!good || (!AllHeard() && !Say(fd_.get(), steps_[step_].say))) state_ = State::kFailed;
+  }
+
+  bool AllHeard() const { return step_ == steps_.size(); }
+  State state() const { return state_; }
+  int fd() const { return fd_.get(); }
+  sys::UniqueFd TakeFd() { return std::move(fd_); }
+
+ private:
+  const std::vector<Step>& steps_;
+  sys::UniqueFd fd_;
+  size_t step_ = 0;
+  std::string heard_;
+  State state_ = State::kOpen;
+};
+
+std::vector<Step> StepsOfVisit(const Route& route) {
+  std::vector<Step> steps = StepsOf(route);
+  steps.push_back({"e", 1, 0, "e"});
+  return steps;
 }
 
 double MeasureLatency(const Route& route) {
+  const std::vector<Step> steps = StepsOfVisit(route);
   std::vector<double> samples;
   for (auto until = Clock::now() + kLatencyTime; Clock::now() < until;) {
-    samples.push_back(VisitOnce(route));
-    if (samples.back() == 0) return 0;
+    auto began = Clock::now();
+    Visit visit(steps, route.port);
+    while (visit.state() == Visit::State::kOpen && !visit.AllHeard()) visit.GoOn();
+    std::chrono::duration<double, std::micro> took = Clock::now() - began;
+    samples.push_back(took.count());
+    while (visit.state() == Visit::State::kOpen) visit.GoOn();
+    if (visit.state() == Visit::State::kFailed) return 0;
   }
   return Median(std::move(samples));
 }
 
+class Poller {
+ public:
+  void Add(int fd, uint64_t key) {
+    epoll_event wanted{.events = EPOLLIN, .data = {.u64 = key}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted);
+  }
+  // Nothing if it takes too long.
+  std::span<const epoll_event> Wait() {
+    int count = epoll_wait(epoll_.get(), ready_.data(), ready_.size(), kPatienceMs);
+    return {ready_.data(), count > 0 ? static_cast<size_t>(count) : 0};
+  }
+
+ private:
+  sys::UniqueFd epoll_{epoll_create1(EPOLL_CLOEXEC)};
+  std::array<epoll_event, 64> ready_;
+};
+
 double MeasureRate(const Route& route) {
-  std::atomic<int> visits = 0;
-  std::atomic<bool> failed = false;
+  const std::vector<Step> steps = StepsOfVisit(route);
   auto began = Clock::now();
-  {
-    std::vector<std::jthread> clients;
-    for (int i = 0; i < kAtATime; ++i) {
-      clients.emplace_back([&] {
-        while (!failed && Clock::now() < began + kRateTime) {
-          if (VisitOnce(route) == 0) failed = true;
-          ++visits;
-        }
-      });
+  Poller poller;
+  std::vector<std::optional<Visit>> visits(kAtATime);
+  for (size_t i = 0; i < visits.size(); ++i) {
+    poller.Add(visits[i].emplace(steps, route.port).fd(), i);
+  }
+  int done = 0;
+  for (size_t open = visits.size(); open > 0;) {
+    auto ready = poller.Wait();
+    if (ready.empty()) return 0;
+    for (const epoll_event& event : ready) {
+      std::optional<Visit>& visit = visits[event.data.u64];
+      visit->GoOn();
+      if (visit->state() == Visit::State::kFailed) return 0;
+      if (visit->state() == Visit::State::kOpen) continue;
+      ++done;
+      visit.reset();
+      if (Clock::now() < began + kRateTime) {
+        poller.Add(visit.emplace(steps, route.port).fd(), event.data.u64);
+      } else {
+        --open;
+      }
     }
   }
   std::chrono::duration<double> took = Clock::now() - began;
-  return failed ? 0 : visits / took.count();
+  return done / took.count();
 }
 
-struct Flow {
-  std::atomic<uint64_t> bytes = 0;
-  std::atomic<bool> failed = false;
-  std::atomic<bool> enough = false;
-};
-
-void Drink(const Route& route, Flow& flow) {
-  sys::UniqueFd fd = OpenTunnel(route);
-  std::vector<char> buffer(kChunk);
-  ssize_t got = fd.valid() && Say(fd, "b") ? 1 : 0;
-  while (got > 0 && !flow.enough) {
-    got = recv(fd.get(), buffer.data(), buffer.size(), 0);
-    if (got > 0) flow.bytes += static_cast<uint64_t>(got);
-  }
-  if (got <= 0) flow.failed = true;
+sys::UniqueFd OpenTunnel(const Route& route) {
+  const std::vector<Step> steps = StepsOf(route);
+  Visit visit(steps, route.port);
+  while (visit.state() == Visit::State::kOpen && !visit.AllHeard()) visit.GoOn();
+  return visit.state() == Visit::State::kOpen ? visit.TakeFd() : sys::UniqueFd();
 }
 
 double MeasureBulk(const Route& route, int streams) {
-  Flow flow;
-  std::vector<std::jthread> clients;
-  for (int i = 0; i < streams; ++i) clients.emplace_back([&] { Drink(route, flow); });
-  std::this_thread::sleep_for(kBulkWarmUp);
-  uint64_t before = flow.bytes;
-  auto began = Clock::now();
-  std::this_thread::sleep_for(kBulkTime);
-  std::chrono::duration<double> took = Clock::now() - began;
-  auto taken = static_cast<double>(flow.bytes - before);
-  flow.enough = true;
-  clients.clear();
-  return flow.failed ? 0 : taken / took.count();
+  Poller poller;
+  std::vector<sys::UniqueFd> fds;
+  for (int i = 0; i < streams; ++i) {
+    fds.push_back(OpenTunnel(route));
+    if (!fds.back().valid()) return 0;
+    poller.Add(fds.back().get(), static_cast<uint64_t>(fds.back().get()));
+  }
+  // Only now: a stream that nobody reads yet fills the kernel's buffers.
+  for (const sys::UniqueFd& fd : fds) Say(fd.get(), "b");
+  std::vector<char> buffer(kChunk);
+  auto counts_from = Clock::now() + kBulkWarmUp;
+  double bytes = 0;
+  for (auto now = Clock::now(); now < counts_from + kBulkTime; now = Clock::now()) {
+    auto ready = poller.Wait();
+    if (ready.empty()) return 0;
+    for (const epoll_event& event : ready) {
+      ssize_t got = recv(static_cast<int>(event.data.u64), buffer.data(), buffer.size(), 0);
+      if (got <= 0) return 0;
+      if (now >= counts_from) bytes += static_cast<double>(got);
+    }
+  }
+  std::chrono::duration<double> took = Clock::now() - counts_from;
+  return bytes / took.count();
 }
 
 }  // namespace
@@ -193,7 +257,7 @@ sys::UniqueFd ConnectToLoopback(int port) {
   sys::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   int on = 1;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  timeval patience{.tv_sec = 3, .tv_usec = 0};
+  timeval patience{.tv_sec = kPatienceMs / 1000, .tv_usec = 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
