@@ -27,7 +27,7 @@ struct NetPlan {
   std::vector<std::string> unix_sockets;  // of the host
   std::string upstream;                   // a parent proxy; may hold a password
   std::string no_proxy;
-  std::optional<ExternalProxy> external;  // by its ports, instead of ours
+  std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
   bool ipv6 = false;
   bool operator==(const NetPlan&) const = default;
 
@@ -57,8 +57,8 @@ struct NetInputs {
   const std::map<std::string, std::string>& environment;  // the caller's
   bool ipv6 = false;
 };
-// Refuses (`unsupported`) what is not built yet, and a listed socket that is a
-// grant of the host but not listed as such.
+// Refuses (`unsupported`) what is not built yet, a listed socket that is a grant
+// of the host but not listed as such, and a port with two uses.
 Result<NetPlan> PlanNet(const NetInputs& inputs);
 
 // Files that the command sees in place of the host's, so that names are looked

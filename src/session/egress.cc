@@ -58,7 +58,8 @@ proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> socke
 }
 
 std::string SubjectOf(const proxy::NetEvent& event) {
-  std::string subject = event.host;
+  bool v6 = event.port != 0 && event.host.contains(':');
+  std::string subject = v6 ? "[" + event.host + "]" : event.host;
   if (event.port != 0) subject += ":" + std::to_string(event.port);
   if (!event.address.empty() && event.address != event.host) subject += " (" + event.address + ")";
   return subject;
@@ -95,7 +96,8 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
 }
 
 void Egress::Record(const proxy::NetEvent& event) {
-  if (event.allowed) return;
+  // A server that is down is nobody's rule.
+  if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
   bool lookup = event.operation == proxy::NetOperation::kLookup;
   Violation violation{.reason = event.reason,
                       .operation = lookup ? "look up" : "connect",
