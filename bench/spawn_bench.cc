@@ -1,13 +1,11 @@
 // Start-up cost as ratios, all subjects interleaved in one run: absolute times
 // move from hour to hour on shared machines, ratios do not.
 //
-//   spawn_bench CORDON [ROUNDS]
+//   CORDON_BIN=… spawn_bench [ROUNDS]
 //
 // Started by root it measures as an ordinary user (nobody).
 #include <fcntl.h>
-#include <grp.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "fair_run.h"
+
+namespace cordon::bench {
 namespace {
 
 struct Subject {
@@ -43,11 +44,6 @@ double RunOnce(Subject& subject) {
   return took.count();
 }
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 std::vector<Subject> Subjects(const std::string& cordon) {
   std::vector<Subject> subjects = {
       {"plain posix_spawn", {"/bin/true"}},
@@ -66,28 +62,22 @@ std::vector<Subject> Subjects(const std::string& cordon) {
 }
 
 }  // namespace
+}  // namespace cordon::bench
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: spawn_bench CORDON [ROUNDS]\n");
+  using namespace cordon::bench;
+  std::string cordon = CordonBinary();
+  int rounds = argc > 1 ? std::atoi(argv[1]) : 300;
+  if (cordon.empty() || rounds < 1) {
+    std::fprintf(stderr, "usage: CORDON_BIN=... spawn_bench [ROUNDS]\n");
     return 2;
   }
-  int rounds = argc > 2 ? std::atoi(argv[2]) : 300;
-  char directory[] = "/var/tmp/cordon-bench-XXXXXX";
-  if (mkdtemp(directory) == nullptr) return 1;
-  if (geteuid() == 0) {
-    constexpr uid_t kNobody = 65534;
-    if (chown(directory, kNobody, kNobody) != 0 || setgroups(0, nullptr) != 0 ||
-        setgid(kNobody) != 0 || setuid(kNobody) != 0) {
-      return 1;
-    }
-  }
-  if (chdir(directory) != 0) return 1;
-  setenv("HOME", "/nonexistent", 1);
+  Scratch scratch;
+  if (!scratch.entered()) return 1;
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   int out = dup(1);
   dup2(null, 1);
-  std::vector<Subject> subjects = Subjects(argv[1]);
+  std::vector<Subject> subjects = Subjects(cordon);
   std::mt19937 random(42);
   for (int round = -3; round < rounds; ++round) {
     std::vector<Subject*> order;
@@ -108,6 +98,5 @@ int main(int argc, char** argv) {
     std::printf("%-26s %9.0f %8.2f %8.2f %d\n", subject.name.c_str(), median, median / plain,
                 median / bwrap, subject.failures);
   }
-  rmdir(directory);
   return 0;
 }

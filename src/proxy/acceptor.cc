@@ -43,6 +43,10 @@ Status Accept(const Executor& executor, sys::UniqueFd listener,
   SendAtOnce(listener.get());
   Socket socket = Adopt(executor, std::move(listener));
   if (!socket.is_open()) return base::SystemError("epoll_ctl of a listening socket", EMFILE);
+  auto at = LocalEndpoint(socket);
+  if (at && guard::KindOf(at->address) == guard::AddressKind::kLoopback) {
+    SendUnpaced(socket.native_handle());
+  }
   Spawn(executor, AcceptAll(executor, std::move(socket), std::move(on_client)));
   return {};
 }

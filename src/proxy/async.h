@@ -59,6 +59,9 @@ Socket Adopt(const Executor& executor, sys::UniqueFd fd);
 
 // Without waiting for more to send; what a listening socket accepts inherits it.
 void SendAtOnce(int fd);
+// For a listening socket whose clients are on this machine: congestion control
+// that paces (BBR) costs most of the throughput there.
+void SendUnpaced(int fd);
 
 enum class Ready { kRead, kWrite };
 Task<ErrorCode> WaitReady(Socket& socket, Ready ready);

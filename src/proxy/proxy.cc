@@ -81,6 +81,7 @@ class Proxy::Impl {
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kMux));
     }
     for (sys::UniqueFd& fd : listeners.capture) {
+      SendUnpaced(fd.get());
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kCapture));
     }
     for (Forward& forward : listeners.host_ports) CORDON_TRY(ListenForward(std::move(forward), {}));

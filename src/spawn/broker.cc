@@ -315,11 +315,8 @@ class BrokerThread final : public Broker {
   void DoConnect(const Caller& caller) {
     Answer<PendingConnect> pending = sockets_.Connect(caller);
     if (!pending) return Reply(listener_.get(), caller.id(), pending.error());
-    int status = fcntl(pending->socket.get(), F_GETFL);
-    if ((status & O_NONBLOCK) != 0) {
-      return Reply(listener_.get(), caller.id(), CompleteConnect(*pending));
-    }
     uint64_t id = caller.id();
+    if (auto error = ConnectAtOnce(*pending)) return Reply(listener_.get(), id, *error);
     auto shared = std::make_shared<PendingConnect>(std::move(*pending));
     Wait(caller, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
   }

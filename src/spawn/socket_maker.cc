@@ -256,4 +256,18 @@ int CompleteConnect(const PendingConnect& pending) {
   return result == 0 ? 0 : errno;
 }
 
+std::optional<int> ConnectAtOnce(const PendingConnect& pending) {
+  int socket = pending.socket.get();
+  int status = fcntl(socket, F_GETFL);
+  // The flag is the caller's too, who waits for this call.
+  bool blocking = (status & O_NONBLOCK) == 0;
+  if (blocking) fcntl(socket, F_SETFL, status | O_NONBLOCK);
+  int error = CompleteConnect(pending);
+  // Loopback has answered by now: asking again tells.
+  if (blocking && error == EINPROGRESS) error = CompleteConnect(pending);
+  if (blocking) fcntl(socket, F_SETFL, status);
+  bool waits = blocking && (error == EALREADY || error == EAGAIN);
+  return waits ? std::nullopt : std::optional(error);
+}
+
 }  // namespace cordon::spawn

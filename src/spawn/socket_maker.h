@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -47,6 +48,8 @@ class SocketMaker {
   std::set<SocketKey> made_;
 };
 
+// Without waiting: 0 or an errno; nothing when it has to wait, in CompleteConnect.
+std::optional<int> ConnectAtOnce(const PendingConnect& pending);
 // Runs in the thread that may wait.
 int CompleteConnect(const PendingConnect& pending);
 
