@@ -191,6 +191,10 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
+  // Whoever has the key is the authority.
+  if (plan.net.tls_ca) {
+    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
+  }
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
@@ -208,6 +212,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                            .memory_limit = in.policy.limits.memory.value_or(0),
                                            .floor = in.floor}));
   CORDON_TRY(CheckCommand(in.command, plan.fs));
+  CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
   Environment environment = MakeEnvironment({.policy = in.policy.env,
                                              .caller = in.environment,

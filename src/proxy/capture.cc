@@ -1,7 +1,6 @@
 // A client that knows of no proxy: it connected to an address, and the network
 // namespace made that address ours.
 #include "proxy/connection.h"
-#include "proxy/http_rules.h"
 #include "proxy/reach.h"
 #include "proxy/tunnel.h"
 
@@ -46,7 +45,7 @@ Task<void> ServeCapture(Connection& connection) {
   Server& server = connection.server;
   guard::HostPort target = TargetOf(server, *meant);
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
-  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target.host)) {
+  if (decision.allowed && NeedsLook(server, target)) {
     co_await RunInspected(connection, target);
     co_return;
   }
