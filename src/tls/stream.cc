@@ -67,10 +67,12 @@ Stream::Handshake Stream::Shake() {
     ERR_clear_error();
     bool from_memory = reads_first_;
     int result = SSL_do_handshake(ssl_.get());
+    // Asked before the source changes: it looks at that.
+    int error = SSL_get_error(ssl_.get(), result);
     UseSocket();
     if (result == 1) break;
-    if (!IsRetry(SSL_get_error(ssl_.get(), result))) {
-      Tell(WhyNot(result));
+    if (!IsRetry(error)) {
+      Tell(WhyNot(error));
       return Handshake::kFailed;
     }
     // What memory did not have the socket may have already.
@@ -88,7 +90,7 @@ void Stream::Tell(const std::string& failure) {
   Send(plain_.get(), text.append(failure, 0, verdict.size));
 }
 
-std::string Stream::WhyNot(int result) const {
+std::string Stream::WhyNot(int error) const {
   int system = errno;
   long verified = SSL_get_verify_result(ssl_.get());
   if (role_ == Role::kClient && verified != X509_V_OK) {
@@ -96,7 +98,7 @@ std::string Stream::WhyNot(int result) const {
            X509_verify_cert_error_string(verified);
   }
   if (ERR_peek_last_error() != 0) return "TLS: " + LastReason();
-  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_SYSCALL && system != 0) {
+  if (error == SSL_ERROR_SYSCALL && system != 0) {
     return std::string("TLS: ") + strerror(system);
   }
   return "TLS: the connection ended during the handshake";

@@ -36,7 +36,7 @@ class Stream {
   enum class Handshake { kDone, kWaiting, kFailed };
   Handshake Shake();
   void Tell(const std::string& failure);
-  std::string WhyNot(int result) const;
+  std::string WhyNot(int error) const;
   // Whether anything moved.
   bool Inward();
   bool ReadNetwork();
