@@ -244,6 +244,21 @@ void Protect() {
   signal(SIGPIPE, SIG_IGN);
 }
 
+// From here on it opens nothing and connects to nothing: descriptors are all that it
+// works with. Where the kernel has no Landlock it is not needed for the boundary.
+void Confine() {
+  constexpr uint64_t kAllOfAbi1 = (1U << 13) - 1, kBindAndConnect = 3;
+  constexpr long kAbiWithNet = 4, kAbiWithScopes = 6;
+  long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, uapi::kLandlockCreateRulesetVersion);
+  if (abi < 1) return;
+  uapi::LandlockRulesetAttr rules{kAllOfAbi1, 0, 0};
+  if (abi >= kAbiWithNet) rules.handled_access_net = kBindAndConnect;
+  if (abi >= kAbiWithScopes) rules.scoped = uapi::kScopeAbstractUnixSocket | uapi::kScopeSignal;
+  // An older kernel takes a longer struct whose rest is zero.
+  UniqueFd ruleset(static_cast<int>(syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0)));
+  if (ruleset.valid()) syscall(SYS_landlock_restrict_self, ruleset.get(), 0);
+}
+
 int Main() {
   Protect();
   // No openssl.cnf: what it says about engines and files is the host's business.
@@ -254,6 +269,7 @@ int Main() {
   if (next == Next::kEnd) return 0;
   Result<Endpoints> begun = Begin(order);
   order.fds.clear();
+  Confine();
   if (!Answer(begun) || !begun) return 1;
   Loop(std::move(*begun)).Run();
   return 0;

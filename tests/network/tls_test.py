@@ -13,7 +13,7 @@ from fakenet import Server, read_until
 
 BUNDLE = os.path.realpath("/etc/ssl/certs/ca-certificates.crt")
 KEY = "ghp_R3alS3cretV4lueThatStaysOutside00"
-FILE_KEY = "sk-ant-REDACTED"
+FILE_KEY = "tok-live-0123456789ABCdefghij"
 BIG = b"0123456789abcdef" * 200_000
 ZONE = {"api.ok.test": ["93.184.216.10"], "plain.ok.test": ["93.184.216.10"],
         "bad.ok.test": ["93.184.216.11"], "other.ok.test": ["93.184.216.12"]}
@@ -194,7 +194,7 @@ class Tests:
                   f'[[net.credential]]\nhost = "*.ok.test"\nheader = "X-Made"\nfrom = "command:echo {KEY}"\n')
         result = self.run("cat token; curl -sS -H \"x-api-key: $(cat token)\" https://api.ok.test/file", policy)
         assert result.returncode == 0 and FILE_KEY not in result.stdout, result
-        assert result.stdout.startswith("sk-ant-"), result
+        assert result.stdout.startswith("tok-"), result
         head = self.api.heads[-1]
         assert f"\nx-api-key: {FILE_KEY}" in head and f"\nX-Made: {KEY}" in head, head
         with open(path, encoding="ascii") as file:
