@@ -433,7 +433,7 @@ TEST(Compose, CredentialsAreNotAdded) {
   EXPECT_EQ(Compose(parent, child).net.credentials, std::vector{known});
   EXPECT_EQ(Compose(child, parent).net.credentials, std::vector{known});
   parent.net.credentials.clear();
-  EXPECT_THAT(Compose(parent, child).net.credentials, testing::IsEmpty());
+  EXPECT_TRUE(Compose(parent, child).net.credentials.empty());
   EXPECT_EQ(Compose(Unrestricted(), child).net.credentials, (std::vector{known, added}));
 }
 

@@ -103,7 +103,7 @@ class Tests:
         with open(path, "w", encoding="utf-8") as out:
             out.write('preset = "workspace"\n[net]\nmode = "proxy"\nallow = { only = ["*.ok.test"] }\n'
                       + policy)
-        words = [os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
+        words = [*fakenet.as_caller(), os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
                  "sh", "-c", line]
         return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               env={**os.environ, **env}, cwd=self.workspace, timeout=120)
