@@ -232,6 +232,7 @@ class Loop {
 
 // Nobody reads its memory, and it leaves none behind.
 void Protect() {
+  prctl(PR_SET_NAME, "cordon-tls");  // not the number of a descriptor
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   rlimit none{};

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 
 import fakenet
 from fakenet import Server, read_until
@@ -41,6 +42,9 @@ def make_leaf(folder, name, ca):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(stem + ".pem", stem + ".key")
     return context
+
+
+NOT_TESTS = ("start", "run", "output", "touch", "companion_of")
 
 
 class TlsServer:
@@ -98,15 +102,21 @@ class Tests:
         self.bad = TlsServer("93.184.216.11", {"bad.ok.test": leaf("bad.ok.test", stranger)})
         self.other = TlsServer("93.184.216.12", {"other.ok.test": leaf("other.ok.test")})
 
-    def run(self, line, policy='[net.tls]\nintercept = ["api.ok.test", "bad.ok.test"]\n', **env):
+    def start(self, line, policy='[net.tls]\nintercept = ["api.ok.test", "bad.ok.test"]\n', **env):
         path = os.path.join(self.folder, "policy.toml")
         with open(path, "w", encoding="utf-8") as out:
             out.write('preset = "workspace"\n[net]\nmode = "proxy"\nallow = { only = ["*.ok.test"] }\n'
                       + policy)
         words = [*fakenet.as_caller(), os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
                  "sh", "-c", line]
-        return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env={**os.environ, **env}, cwd=self.workspace, timeout=120)
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, **env},
+                                cwd=self.workspace)
+
+    def run(self, *args, **kwargs):
+        with self.start(*args, **kwargs) as process:
+            out, err = process.communicate(timeout=120)
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def output(self, *args, **kwargs):
         result = self.run(*args, **kwargs)
@@ -215,18 +225,50 @@ class Tests:
         assert "saw GET /own" in said and "CN=own-root" in said, said
         assert "hidden" in said and "PRIVATE KEY" not in said, said
 
-    def nothing_is_left(self):
-        left = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
+    def many_connections_and_large_uploads(self):
+        said = self.output("seq 200 | xargs -P 20 -I@ curl -sS https://api.ok.test/n@ | grep -c 'saw GET /n'")
+        assert said.strip() == "200", said
+        said = self.output("head -c 5000000 /dev/zero | tr '\\0' z > up; "
+                           "curl -sS -H Expect: --data-binary @up https://api.ok.test/up | tr -d 'z\n'; wc -c < up")
+        assert said.split() == ["saw", "POST", "/up", "5000000"], said[:200]
+
+    def the_proxy_alone_refuses(self):
+        path = os.path.join(self.folder, "alone.toml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write('[net]\nmode = "proxy"\n[net.tls]\nintercept = ["api.ok.test"]\n')
+        result = subprocess.run([os.environ["CORDON_BIN"], "proxy", "--listen", "127.0.0.1:0", "--policy", path],
+                                capture_output=True, text=True, timeout=60)
+        assert result.returncode == 125 and "net.tls.intercept" in result.stderr, result
+
+    def the_companion_ends_with_the_run(self):
+        for end in (lambda process: process.kill(), lambda process: self.touch("go")):
+            before = len(self.api.heads)
+            with self.start("rm -f go; curl -sS https://api.ok.test/alive; "
+                            "while ! [ -e go ]; do sleep 0.1; done") as process:
+                while len(self.api.heads) == before and process.poll() is None:
+                    time.sleep(0.05)
+                pid = self.companion_of(process.pid)
+                end(process)
+            assert pid, process
+            while self.companion_of(process.pid, pid):  # the test's own time limit ends this
+                time.sleep(0.05)
+
+    def touch(self, name):
+        with open(os.path.join(self.workspace, name), "w", encoding="ascii"):
+            pass
+
+    @staticmethod
+    def companion_of(parent, known=None):
+        """The pid of the companion that `parent` started."""
+        for pid in [known] if known else filter(str.isdigit, os.listdir("/proc")):
             try:
-                here = os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net")
-                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-                    name = file.read().strip()
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
             except OSError:
                 continue
-            if here and name.startswith("cordon"):
-                left.append((pid, name))
-        assert not left, left
+            if name == "cordon-tls" and (known or int(rest.split()[1]) == parent):
+                return pid
+        return None
 
 
 def main():
@@ -239,7 +281,7 @@ def main():
     tests = Tests(folder)
     wanted = sys.argv[1:]
     for name, test in vars(Tests).items():
-        if name.startswith("_") or name in ("run", "output") or (wanted and name not in wanted):
+        if name.startswith("_") or name in NOT_TESTS or (wanted and name not in wanted):
             continue
         test(tests)
         print("ok", name, flush=True)
