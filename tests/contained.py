@@ -9,6 +9,7 @@ import time
 import traceback
 
 BIN = os.path.abspath(os.environ.get("CORDON_BIN", "cordon"))
+CORDON = [BIN]  # a test may put words before it
 # No directory of it may be out of reach inside: a lookup there fails with EACCES.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SKIP = 77
@@ -68,8 +69,8 @@ class Place:
             more.setdefault("stdin", subprocess.DEVNULL)
         for stream in ("stdout", "stderr"):
             more.setdefault(stream, subprocess.PIPE)
-        return subprocess.run([BIN, "run", *self.reads, *flags, "--", *argv], cwd=cwd or self.ws, text=text,
-                              timeout=timeout, check=False, **more)
+        return subprocess.run([*CORDON, "run", *self.reads, *flags, "--", *argv], cwd=cwd or self.ws,
+                              text=text, timeout=timeout, check=False, **more)
 
     def sh(self, script, shell="sh", **more):
         """Runs a script that must succeed."""

@@ -312,9 +312,12 @@ void DenySetuid(ArgumentChecks& checks) {
 void Notify(Filter& filter, ArgumentChecks& checks) {
   auto opening = [](unsigned flags) -> ArgumentChecks::Block {
     constexpr uint32_t kNameless = O_TMPFILE & ~O_DIRECTORY;
+    // With O_PATH nothing is created: the kernel takes O_CREAT away then.
     return {Argument(flags),
-            SkipUnlessAny(O_CREAT, 1),
+            Mask(O_CREAT | O_PATH),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_CREAT, 0, 1),
             Return(SECCOMP_RET_USER_NOTIF),
+            Argument(flags),
             SkipUnlessAny(kNameless, 3),
             Argument(flags + 1),
             SkipUnlessAny(06000, 1),

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""clang-tidy over the sources of a build: tidy.py --build DIR [--jobs N] [all|changed].
+"""clang-tidy over the sources of a build: tidy.py --build DIR [--jobs N] [all|changed|tests].
 
-`changed`: only files that differ from main (or are not committed). A file that
+`all` is all that ships, `tests` the tests and benchmarks, `changed` only files
+that differ from main (or are not committed). A file that
 passed is not looked at again until it, a header it includes, its flags or
 .clang-tidy change: build/tidy holds one empty file per pass, named by the hash
 of all of these.
@@ -63,6 +64,10 @@ def changed_files():
     return {os.path.join(ROOT, name) for name in names if name}
 
 
+def is_test(path):
+    return path.endswith("_test.cc") or path.startswith((ROOT + "/tests/", ROOT + "/bench/"))
+
+
 def selected(build, which, dependencies):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
@@ -72,6 +77,8 @@ def selected(build, which, dependencies):
     if which == "changed":
         changed = changed_files()
         entries = {f: e for f, e in entries.items() if f in changed}
+    else:
+        entries = {f: e for f, e in entries.items() if is_test(f) == (which == "tests")}
     return [(f, key(e, dependencies)) for f, e in sorted(entries.items())]
 
 
@@ -84,7 +91,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("which", choices=["all", "changed"], default="all", nargs="?")
+    parser.add_argument("which", choices=["all", "changed", "tests"], default="all", nargs="?")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     passed_dir = os.path.join(ROOT, "build", "tidy")

@@ -19,6 +19,8 @@ inline constexpr char kInitOptionSameSession = 's';  // the command stays in the
 #endif
 
 // What the supervisor writes to the control pipe: a signal, and whom it is for.
+// The first one, with signal 0, lets the command start: all that watches over it
+// stands by then.
 struct Control {
   int32_t target;  // a pid inside, or one of these
   int32_t signal;

@@ -33,6 +33,9 @@ class FakePaths final : public PathProbe {
   FakePaths& Link(const std::string& path, std::string target) {
     return Add(path, {.type = FileType::kOther, .text = std::move(target), .mode = S_IFLNK | 0777});
   }
+  FakePaths& Socket(const std::string& path) {
+    return Add(path, {.type = FileType::kSocket, .mode = S_IFSOCK | 0755});
+  }
   // A directory that may not be searched: all below it is unreachable.
   FakePaths& Locked(const std::string& path) {
     return Add(path, {.type = FileType::kDirectory, .mode = S_IFDIR, .locked = true});

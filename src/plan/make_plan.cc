@@ -72,6 +72,10 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
       {"tty", plan.terminal == Terminal::kNone ? "new session" : "own pseudo-terminal",
        Level::kFull, ""},
   };
+  if (plan.net.proxied() && !plan.net.upstream.empty()) {
+    list[3].level = Level::kPartial;
+    list[3].note = "names go to a parent proxy, which chooses their addresses";
+  }
   if (in.policy.env.mode == EnvMode::kInherit) {
     list[8].mechanism = "inherited environment less the dangerous names";
     list[8].level = Level::kPartial;
@@ -164,6 +168,13 @@ Status CheckCommand(const Command& command, const FsPlan& fs) {
   return {};
 }
 
+bool LiesInWritable(const FsPlan& fs, std::string_view path) {
+  for (path = guard::Parent(path); path != "/"; path = guard::Parent(path)) {
+    if (Decide(fs, Access::kWrite, std::string(path)).allowed) return true;
+  }
+  return false;
+}
+
 Status CheckLandlock(const PlanInputs& in) {
   if (in.facts.landlock_abi > 0 || in.policy.on_unavailable == OnUnavailable::kWarn) return {};
   return Error{.code = Code::kUnsupported,
@@ -186,8 +197,8 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                              .ipv6 = in.facts.ipv6}));
   FsPolicy fs = in.policy.fs;
   // A socket that may be connected to must be there to be found.
-  for (const std::string& socket : plan.net.unix_sockets) {
-    PathRule rule{socket, false, /*optional=*/true, {"net.unix_sockets", 0}};
+  for (const SocketGrant& socket : plan.net.unix_sockets) {
+    PathRule rule{socket.path, false, /*optional=*/true, {"net.unix_sockets", 0}};
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
@@ -211,6 +222,9 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                            .state = in.state_directory,
                                            .memory_limit = in.policy.limits.memory.value_or(0),
                                            .floor = in.floor}));
+  for (SocketGrant& socket : plan.net.unix_sockets) {
+    socket.pinned = LiesInWritable(plan.fs, socket.path);
+  }
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;

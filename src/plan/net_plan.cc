@@ -21,9 +21,12 @@ using guard::PatternUse;
 Status Append(const Entry& entry, PatternUse use, std::vector<HostPattern>& patterns) {
   CORDON_ASSIGN_OR_RETURN(std::vector<std::string> hosts, policy::ExpandHosts(entry.text));
   std::string place = entry.origin.ToString();
+  bool list = entry.text.starts_with('@');
   for (const std::string& host : hosts) {
-    CORDON_ASSIGN_OR_RETURN(HostPattern pattern, guard::ParseHostPattern(host, use));
-    pattern.origin = host == entry.text ? place : entry.text + ", " + place;
+    // None of a list is too wide (see their tests), and asking takes long.
+    CORDON_ASSIGN_OR_RETURN(HostPattern pattern,
+                            guard::ParseHostPattern(host, list ? PatternUse::kDeny : use));
+    pattern.origin = list ? entry.text + ", " + place : place;
     patterns.push_back(std::move(pattern));
   }
   return {};
@@ -84,7 +87,7 @@ bool IsGrantOfTheHost(std::string_view path) {
 }
 
 Status AddSockets(const PathRules& rules, const host::PathProbe& probe, std::string_view key,
-                  std::vector<std::string>& sockets) {
+                  std::vector<SocketGrant>& sockets) {
   for (const PathRule& rule : rules) {
     host::PathInfo info = probe.Inspect(rule.path);
     std::string place = rule.origin.ToString() + ": " + std::string(key);
@@ -104,7 +107,29 @@ Status AddSockets(const PathRules& rules, const host::PathProbe& probe, std::str
           place + ": " + base::Printable(rule.path) + " is a way to all of the host",
           "list it under net.unix_sockets_dangerous if that is meant");
     }
-    sockets.push_back(info.canonical);
+    sockets.push_back({info.canonical, info.device, info.inode});
+  }
+  return {};
+}
+
+void AddOnce(int port, std::vector<int>& ports) {
+  if (port != 0 && std::ranges::find(ports, port) == ports.end()) ports.push_back(port);
+}
+
+// A port inside has one use.
+Status CheckPorts(const NetPlan& net) {
+  auto clash = [](int port, const char* with) {
+    return base::InvalidArgument(
+        Reason::kPolicyBadValue,
+        "net.host_ports: " + std::to_string(port) + " inside is already " + with);
+  };
+  bool ours = net.proxied() && !net.external;
+  for (int port : net.host_ports) {
+    if (ours && port == kProxyPort) return clash(port, "the proxy's");
+    if (ours && port == kDnsPort) return clash(port, "the name server's");
+    // It would lead to the host and back without end.
+    bool published = std::ranges::find(net.publish, port) != net.publish.end();
+    if (published) return clash(port, "the server's that net.publish is for");
   }
   return {};
 }
@@ -142,17 +167,21 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   NetPlan net;
   net.mode = policy.mode;
   net.ipv6 = in.ipv6;
-  net.publish = policy.publish;
+  for (int port : policy.publish) AddOnce(port, net.publish);
   // On the host's own network its ports are reached as they are.
-  if (net.own_namespace()) net.host_ports = policy.host_ports;
+  if (net.own_namespace()) {
+    for (int port : policy.host_ports) AddOnce(port, net.host_ports);
+  }
   CORDON_TRY(AddSockets(policy.unix_sockets, in.probe, "net.unix_sockets", net.unix_sockets));
   CORDON_TRY(AddSockets(policy.unix_sockets_dangerous, in.probe, "net.unix_sockets_dangerous",
                         net.unix_sockets));
-  if (!net.proxied()) return net;
-  if (policy.external) {
+  if (net.proxied() && policy.external) {
     net.external = *policy.external;
-    return net;
+    AddOnce(net.external->http, net.host_ports);
+    AddOnce(net.external->socks, net.host_ports);
   }
+  CORDON_TRY(CheckPorts(net));
+  if (!net.proxied() || net.external) return net;
   CORDON_ASSIGN_OR_RETURN(net.rules, ResolveNetRules(in.policy));
   net.tls_ca = policy.tls_ca;
   net.credentials = policy.credentials;
@@ -238,7 +267,7 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
     });
     variables[name] = value;
   };
-  both_cases("NO_PROXY", "localhost,127.0.0.1,::1");
+  both_cases("NO_PROXY", "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1");
   if (socks != 0) both_cases("ALL_PROXY", "socks5h://127.0.0.1:" + std::to_string(socks));
   if (http == 0) return variables;
   std::string port = std::to_string(http), url = "http://127.0.0.1:" + port;
@@ -256,7 +285,7 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
   variables["NODE_USE_ENV_PROXY"] = "1";
   variables["JAVA_TOOL_OPTIONS"] = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
                                    " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
-                                   " -Dhttp.nonProxyHosts=localhost|127.*|[::1]";
+                                   " -Dhttp.nonProxyHosts=localhost|127.*|0.0.0.0|[::1]";
   return variables;
 }
 

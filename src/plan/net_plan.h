@@ -15,6 +15,17 @@
 
 namespace cordon::plan {
 
+// A socket of the host that may be connected to. Where the command can change
+// the way to it, only the very socket that was there is meant; elsewhere
+// whatever its server has put there since.
+struct SocketGrant {
+  std::string path;  // canonical
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool pinned = false;
+  bool operator==(const SocketGrant&) const = default;
+};
+
 // What the command reaches of the network, and how. In a network namespace of
 // its own every address is local: the listeners made in there accept whatever
 // the command connects to.
@@ -24,10 +35,10 @@ struct NetPlan {
   std::vector<int> ports;       // captured at every address
   std::vector<int> host_ports;  // of the host's loopback, reached at the same port inside
   std::vector<int> publish;     // of the sandbox, reached at the same port of the host's loopback
-  std::vector<std::string> unix_sockets;  // of the host
-  std::string upstream;                   // a parent proxy; may hold a password
+  std::vector<SocketGrant> unix_sockets;
+  std::string upstream;  // a parent proxy; may hold a password
   std::string no_proxy;
-  std::optional<ExternalProxy> external;  // by its ports, instead of ours
+  std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
   std::optional<TlsAuthority> tls_ca;     // files of the user's own
   std::vector<Credential> credentials;    // where they are, not what they are
   // Of the authorities that the command trusts, when TLS is looked into: the host's,
@@ -64,8 +75,8 @@ struct NetInputs {
   const std::map<std::string, std::string>& environment;  // the caller's
   bool ipv6 = false;
 };
-// Refuses (`unsupported`) what is not built yet, and a listed socket that is a
-// grant of the host but not listed as such.
+// Refuses (`unsupported`) what is not built yet, a listed socket that is a grant
+// of the host but not listed as such, and a port with two uses.
 Result<NetPlan> PlanNet(const NetInputs& inputs);
 
 // Files that the command sees in place of the host's, so that names are looked

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 
+#include "host/fake_paths.h"
+
 namespace cordon::plan {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Policy Proxy(Entries allow, Entries deny = {}) {
   Policy policy;
@@ -98,6 +102,234 @@ TEST(ExplainConnect, LoopbackIsTheSandboxsOwn) {
     EXPECT_FALSE(denied.allowed) << host;
     EXPECT_THAT(denied.hint, HasSubstr("net.host_ports = [80]"));
   }
+}
+
+class PlanNetTest : public testing::Test {
+ protected:
+  PlanNetTest() {
+    paths_.Socket("/run/a.sock").Socket("/run/docker.sock").Socket("/run/systemd/x").File("/plain");
+    paths_.Link("/var/link", "/run/docker.sock");
+    policy_ = Proxy({{"a.test", {}}, {"b.test:8443", {}}});
+  }
+
+  static PathRule Rule(std::string path) { return {.path = std::move(path), .origin = {"p", 3}}; }
+
+  Result<NetPlan> Try() {
+    return PlanNet({.policy = policy_, .probe = paths_, .environment = environment_, .ipv6 = true});
+  }
+  NetPlan Plan() {
+    Result<NetPlan> plan = Try();
+    EXPECT_TRUE(plan) << plan.error().message;
+    return plan ? std::move(*plan) : NetPlan{};
+  }
+  std::string Refusal(Reason reason = Reason::kPolicyBadValue) {
+    Result<NetPlan> plan = Try();
+    EXPECT_FALSE(plan);
+    if (plan) return {};
+    EXPECT_EQ(plan.error().reason, reason) << plan.error().message;
+    return plan.error().message + " / " + plan.error().hint;
+  }
+
+  host::FakePaths paths_;
+  Policy policy_;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(PlanNetTest, TheZeroPolicyHasNoNetwork) {
+  policy_ = {};
+  environment_ = {{"HTTPS_PROXY", "http://parent:1"}};
+  EXPECT_EQ(Plan(), NetPlan{.ipv6 = true});
+  EXPECT_TRUE(Plan().own_namespace());
+  EXPECT_FALSE(Plan().proxied());
+}
+
+TEST_F(PlanNetTest, CapturesThePortsOfTheRules) {
+  NetPlan net = Plan();
+  EXPECT_TRUE(net.proxied());
+  EXPECT_THAT(net.ports, ElementsAre(22, 80, 443, 8443));
+  EXPECT_EQ(net.rules.allow.size(), 2u);
+  policy_.net.host_ports = {8443, 5432, 5432};
+  net = Plan();
+  EXPECT_THAT(net.ports, ElementsAre(22, 80, 443));
+  EXPECT_THAT(net.host_ports, ElementsAre(8443, 5432));
+  policy_.net.allow.push_back({"c.test:3128", {}});
+  policy_.net.allow.push_back({"c.test:53", {}});
+  EXPECT_THAT(Plan().ports, ElementsAre(22, 80, 443));
+}
+
+TEST_F(PlanNetTest, TooManyPortsAreRefused) {
+  for (int port = 1000; port < 1000 + static_cast<int>(kMostPorts) - 4; ++port) {
+    policy_.net.allow.push_back({"c.test:" + std::to_string(port), {}});
+  }
+  EXPECT_EQ(Plan().ports.size(), kMostPorts);
+  policy_.net.allow.push_back({"c.test:9999", {}});
+  EXPECT_THAT(Refusal(), HasSubstr("65 ports"));
+}
+
+TEST_F(PlanNetTest, APortInsideHasOneUse) {
+  for (int port : {kProxyPort, kDnsPort}) {
+    policy_.net.host_ports = {port};
+    EXPECT_THAT(Refusal(), HasSubstr("net.host_ports: " + std::to_string(port)));
+    policy_.net.mode = NetMode::kNone;
+    EXPECT_TRUE(Try()) << port;
+    policy_.net.mode = NetMode::kProxy;
+  }
+  policy_.net.host_ports = {3000};
+  EXPECT_TRUE(Try());
+  policy_.net.publish = {3000};
+  EXPECT_THAT(Refusal(), HasSubstr("net.publish"));
+}
+
+TEST_F(PlanNetTest, AnExternalProxyIsReachedAsAHostPort) {
+  policy_.net.external = {.http = 3128, .socks = 1080};
+  policy_.net.host_ports = {1080, 5432};
+  NetPlan net = Plan();
+  EXPECT_THAT(net.host_ports, ElementsAre(1080, 5432, 3128));
+  EXPECT_THAT(net.ports, IsEmpty());
+  EXPECT_EQ(net.external, policy_.net.external);
+  policy_.net.external = {.http = 8080, .socks = 8080};
+  EXPECT_THAT(Plan().host_ports, ElementsAre(1080, 5432, 8080));
+}
+
+TEST_F(PlanNetTest, TheParentComesFromThePolicyOrTheEnvironment) {
+  environment_ = {{"HTTP_PROXY", "http://third"}, {"ALL_PROXY", "socks5h://second"}};
+  EXPECT_EQ(Plan().upstream, "socks5h://second");
+  environment_["https_proxy"] = "";
+  environment_["HTTPS_PROXY"] = "http://first";
+  environment_["no_proxy"] = "x.test";
+  EXPECT_EQ(Plan().upstream, "http://first");
+  EXPECT_EQ(Plan().no_proxy, "x.test");
+  policy_.net.upstream = "http://chosen";
+  EXPECT_EQ(Plan().upstream, "http://chosen");
+}
+
+TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
+  policy_ = {};
+  policy_.net.mode = NetMode::kOpen;
+  policy_.net.host_ports = {5432};
+  NetPlan net = Plan();
+  EXPECT_FALSE(net.own_namespace());
+  EXPECT_THAT(net.host_ports, IsEmpty());
+  policy_.net.publish = {3000};
+  EXPECT_THAT(Refusal(), HasSubstr("net.publish"));
+  policy_.net.publish = {};
+  policy_.net.deny = {{"a.test", {}}};
+  EXPECT_THAT(Refusal(), HasSubstr("net.deny"));
+}
+
+TEST_F(PlanNetTest, WhatIsNotBuiltIsRefused) {
+  policy_.net.tls_intercept = {{"a.test", {}}};
+  EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.tls.intercept"));
+  policy_.net.tls_intercept = {};
+  policy_.net.external = {.command = {"my-proxy"}};
+  EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.external"));
+}
+
+TEST_F(PlanNetTest, WhatOnlyAProxyCanDoNeedsOne) {
+  policy_.net.mode = NetMode::kNone;
+  policy_.net.rules = {{.host = "a.test"}};
+  EXPECT_THAT(Refusal(), HasSubstr("net.rule"));
+  policy_.net.rules = {};
+  policy_.net.external = {.http = 1};
+  EXPECT_THAT(Refusal(), HasSubstr("net.external"));
+}
+
+TEST_F(PlanNetTest, ListedSockets) {
+  policy_.net.unix_sockets = {Rule("/run/a.sock")};
+  policy_.net.unix_sockets_dangerous = {Rule("/var/link")};
+  EXPECT_THAT(Plan().unix_sockets,
+              ElementsAre(testing::Field(&SocketGrant::path, "/run/a.sock"),
+                          testing::Field(&SocketGrant::path, "/run/docker.sock")));
+  policy_.net.unix_sockets = {Rule("/plain")};
+  EXPECT_THAT(Refusal(), HasSubstr("p:3: net.unix_sockets: /plain is not a socket"));
+  policy_.net.unix_sockets = {Rule("/none")};
+  EXPECT_THAT(Refusal(Reason::kPolicyPathMissing), HasSubstr("?/none"));
+  policy_.net.unix_sockets[0].optional = true;
+  EXPECT_THAT(Plan().unix_sockets,
+              ElementsAre(testing::Field(&SocketGrant::path, "/run/docker.sock")));
+}
+
+TEST_F(PlanNetTest, AGrantOfTheHostIsListedAsSuch) {
+  for (const char* path : {"/run/docker.sock", "/var/link", "/run/systemd/x"}) {
+    policy_.net.unix_sockets = {Rule(path)};
+    EXPECT_THAT(Refusal(), HasSubstr("net.unix_sockets_dangerous")) << path;
+  }
+}
+
+class NameServiceFilesTest : public testing::Test {
+ protected:
+  NameServiceFilesTest() {
+    paths_.Link("/etc/resolv.conf", "/run/resolve/stub").File("/run/resolve/stub", "nameserver x");
+    paths_.File("/etc/hosts").Directory("/tmp");
+    policy_.read = {{.path = "/"}};
+    net_.mode = NetMode::kProxy;
+  }
+  std::map<std::string, std::string> Files(const std::string& hostname = {}) {
+    Result<FsPlan> fs = PlanFs({.policy = policy_, .probe = paths_, .workspace = "/w"});
+    EXPECT_TRUE(fs) << fs.error().message;
+    std::map<std::string, std::string> files;
+    for (auto& file : NameServiceFiles(net_, *fs, paths_, hostname)) files[file.path] = file.text;
+    return files;
+  }
+
+  host::FakePaths paths_;
+  FsPolicy policy_;
+  NetPlan net_;
+};
+
+TEST_F(NameServiceFilesTest, StandWhereTheHostsAre) {
+  auto files = Files("box");
+  EXPECT_EQ(files.size(), 2u);
+  EXPECT_EQ(files["/run/resolve/stub"], "nameserver 127.0.0.1\n");
+  EXPECT_THAT(files["/etc/hosts"], HasSubstr("127.0.0.1 localhost\n"));
+  EXPECT_THAT(files["/etc/hosts"], HasSubstr("127.0.1.1 box\n"));
+  EXPECT_THAT(Files()["/etc/hosts"], Not(HasSubstr("127.0.1.1")));
+  paths_.File("/etc/nsswitch.conf");
+  EXPECT_THAT(Files()["/etc/nsswitch.conf"], HasSubstr("hosts: files dns\n"));
+}
+
+TEST_F(NameServiceFilesTest, NotWhereTheCommandSeesNothing) {
+  policy_.read = {{.path = "/etc"}};
+  EXPECT_THAT(Files(), ElementsAre(testing::Key("/etc/hosts")));
+  policy_.deny_read = {{.path = "/etc/hosts"}};
+  EXPECT_THAT(Files(), IsEmpty());
+}
+
+TEST_F(NameServiceFilesTest, OnlyWithAProxy) {
+  for (NetMode mode : {NetMode::kNone, NetMode::kOpen}) {
+    net_.mode = mode;
+    EXPECT_THAT(Files(), IsEmpty());
+  }
+  net_.mode = NetMode::kPublic;
+  EXPECT_EQ(Files().size(), 2u);
+}
+
+TEST(ProxyVariables, LeadToOurPort) {
+  EXPECT_THAT(ProxyVariables({}), IsEmpty());
+  EXPECT_THAT(ProxyVariables({.mode = NetMode::kOpen}), IsEmpty());
+  auto variables = ProxyVariables({.mode = NetMode::kProxy});
+  for (const char* name : {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"}) {
+    EXPECT_EQ(variables[name], "http://127.0.0.1:3128") << name;
+  }
+  for (const char* name : {"ALL_PROXY", "all_proxy"}) {
+    EXPECT_EQ(variables[name], "socks5h://127.0.0.1:3128") << name;
+  }
+  EXPECT_EQ(variables["no_proxy"], "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1");
+  EXPECT_EQ(variables["RSYNC_PROXY"], "127.0.0.1:3128");
+  EXPECT_THAT(variables["JAVA_TOOL_OPTIONS"], HasSubstr("-Dhttps.proxyPort=3128"));
+  EXPECT_EQ(ProxyVariables({.mode = NetMode::kPublic}), variables);
+}
+
+TEST(ProxyVariables, OfAnExternalProxy) {
+  NetPlan net{.mode = NetMode::kProxy, .external = ExternalProxy{.http = 8080}};
+  auto variables = ProxyVariables(net);
+  EXPECT_EQ(variables["https_proxy"], "http://127.0.0.1:8080");
+  EXPECT_FALSE(variables.contains("all_proxy"));
+  net.external = ExternalProxy{.socks = 1080};
+  variables = ProxyVariables(net);
+  EXPECT_EQ(variables["all_proxy"], "socks5h://127.0.0.1:1080");
+  EXPECT_FALSE(variables.contains("https_proxy"));
+  EXPECT_FALSE(variables.contains("JAVA_TOOL_OPTIONS"));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ Task<void> AcceptAll(Executor executor, Socket listener, std::function<void(Sock
 
 Status Accept(const Executor& executor, sys::UniqueFd listener,
               std::function<void(Socket)> on_client) {
+  SendAtOnce(listener.get());
   Socket socket = Adopt(executor, std::move(listener));
   if (!socket.is_open()) return base::SystemError("epoll_ctl of a listening socket", EMFILE);
   Spawn(executor, AcceptAll(executor, std::move(socket), std::move(on_client)));

@@ -62,12 +62,14 @@ Task<void> Signal::WaitUntil(Clock::time_point when) {
   notified_ = false;
 }
 
+void SendAtOnce(int fd) {
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 Socket Adopt(const Executor& executor, sys::UniqueFd fd) {
   Socket socket(executor);
   ErrorCode failed;
-  int on = 1;
-  // Not for sockets of another family: then it fails, and nothing is lost.
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   socket.assign(asio::ip::tcp::v4(), fd.get(), failed);
   if (!failed) fd.release();
   return socket;
@@ -154,10 +156,8 @@ int StartConnect(int fd, const Endpoint& to) {
     address = reinterpret_cast<const sockaddr*>(&v6);
     size = sizeof v6;
   }
-  while (connect(fd, address, size) != 0) {
-    if (errno != EINTR) return errno;
-  }
-  return 0;
+  int error = connect(fd, address, size) == 0 ? 0 : errno;
+  return error == EISCONN ? 0 : error == EINTR ? EINPROGRESS : error;
 }
 
 }  // namespace cordon::proxy

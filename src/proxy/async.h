@@ -57,6 +57,9 @@ class Signal {
 // A descriptor that is a stream socket, non-blocking.
 Socket Adopt(const Executor& executor, sys::UniqueFd fd);
 
+// Without waiting for more to send; what a listening socket accepts inherits it.
+void SendAtOnce(int fd);
+
 enum class Ready { kRead, kWrite };
 Task<ErrorCode> WaitReady(Socket& socket, Ready ready);
 
@@ -78,7 +81,8 @@ struct Endpoint {
 };
 // An IPv4 address mapped into IPv6 is told as IPv4.
 std::optional<Endpoint> LocalEndpoint(const Socket& socket);
-// Starts to connect: EINPROGRESS or another errno, 0 when it is done already.
+// Starts to connect, or asks how far it is: EINPROGRESS, EALREADY or another
+// errno, 0 when it is done.
 int StartConnect(int fd, const Endpoint& to);
 
 }  // namespace cordon::proxy

@@ -9,13 +9,6 @@ namespace {
 
 constexpr int kHttpPort = 80;
 
-// An address that DNS gave out stands for its name; any other for itself.
-guard::HostPort TargetOf(const Server& server, const Endpoint& meant) {
-  auto name = server.names.NameOf(meant.address);
-  if (name) return {*name, meant.port};
-  return {{.name = guard::ToString(meant.address), .address = meant.address}, meant.port};
-}
-
 bool LooksLikeHttp(std::string_view bytes) {
   size_t letters = bytes.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
   return letters != bytes.npos && letters > 0 && bytes[letters] == ' ';
@@ -39,13 +32,16 @@ Task<void> Refuse(Connection& connection, guard::HostPort target, Refusal refusa
 }  // namespace
 
 Task<void> ServeCapture(Connection& connection) {
-  auto meant = LocalEndpoint(connection.client);
-  if (!meant) co_return;
+  auto at = LocalEndpoint(connection.client);
+  if (!at) co_return;
   connection.ExpectNothing();
   Server& server = connection.server;
-  guard::HostPort target = TargetOf(server, *meant);
+  guard::Host address{.name = guard::ToString(at->address), .address = at->address};
+  guard::HostPort target = server.Meant({address, at->port});
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
-  if (decision.allowed && NeedsLook(server, target)) {
+  // On the port of plain HTTP the Host of each request must be the name.
+  bool http = target.port == kHttpPort && !target.host.address;
+  if (decision.allowed && (http || NeedsLook(server, target))) {
     co_await RunInspected(connection, target);
     co_return;
   }

@@ -142,7 +142,14 @@ std::optional<size_t> MessageSize(Bytes message) {
   return kMessageHeader + (size_t{message[1]} << 16 | size_t{message[2]} << 8 | message[3]);
 }
 
+// Some servers pass over an alert, or do not look at the version: what begins
+// like any record of TLS is held to be TLS, and must begin with a hello.
 bool LooksLikeTls(Bytes bytes) {
+  constexpr uint8_t kFirstType = 0x14, kLastType = 0x18;
+  return bytes.empty() || (bytes[0] >= kFirstType && bytes[0] <= kLastType);
+}
+
+bool BeginsWithHello(Bytes bytes) {
   return (bytes.size() < 1 || bytes[0] == kHandshakeRecord) && (bytes.size() < 2 || bytes[1] == 3);
 }
 
@@ -171,6 +178,9 @@ std::optional<Bytes> NextRecord(Cursor& cursor, std::string_view& problem) {
 
 HelloReading ReadClientHello(Bytes bytes) {
   if (!LooksLikeTls(bytes)) return {.state = HelloState::kNotTls};
+  if (!BeginsWithHello(bytes)) {
+    return {.state = HelloState::kMalformed, .problem = "another record before it"};
+  }
   Cursor cursor(bytes.first(std::min(bytes.size(), kMaxHelloBytes)));
   std::vector<uint8_t> message;
   std::string_view problem;

@@ -26,6 +26,13 @@ const guard::NetRules& Server::Rules() {
   return options.rules;
 }
 
+guard::HostPort Server::Meant(guard::HostPort target) const {
+  if (!target.host.address) return target;
+  auto name = names.NameOf(*target.host.address);
+  if (name) target.host = std::move(*name);
+  return target;
+}
+
 Refusal Refusal::Of(const guard::NetDecision& decision) {
   return {.reason = decision.reason, .rule = decision.rule, .hint = decision.hint};
 }

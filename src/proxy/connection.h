@@ -29,6 +29,9 @@ struct Server {
   // The rules with the host's own addresses as they are now.
   const guard::NetRules& Rules();
 
+  // An address that DNS gave out stands for its name; any other for itself.
+  guard::HostPort Meant(guard::HostPort target) const;
+
   Executor executor;
   ProxyOptions options;
   std::optional<ParentProxy> parent;

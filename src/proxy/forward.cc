@@ -6,8 +6,15 @@
 namespace cordon::proxy {
 namespace {
 
-std::vector<Endpoint> Loopback(int port) {
-  return {{*guard::ParseIp("127.0.0.1"), port}, {*guard::ParseIp("::1"), port}};
+// IPv4 first: that is where most servers listen.
+Task<Dialled> DialLoopback(int port, Clock::time_point deadline, SocketFactory make) {
+  Dialled dialled;
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    std::vector<Endpoint> endpoint = {{*guard::ParseIp(address), port}};
+    dialled = co_await Dial(std::move(endpoint), deadline, make);
+    if (dialled.socket) break;
+  }
+  co_return dialled;
 }
 
 }  // namespace
@@ -16,7 +23,7 @@ Task<void> ServeForward(std::unique_ptr<Connection> connection, int port, Socket
   connection->ExpectNothing();
   auto deadline =
       Clock::now() + std::chrono::milliseconds(connection->server.options.limits.connect_ms);
-  Dialled dialled = co_await Dial(Loopback(port), deadline, std::move(make));
+  Dialled dialled = co_await DialLoopback(port, deadline, std::move(make));
   if (!dialled.socket) {
     connection->Cut();
     co_return;

@@ -19,7 +19,11 @@ bool IsPlain(std::string_view path) {
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   });
-  for (std::string_view trick : {"%2f", "%5c", "%2e", "%00", "%25", "//", ";"}) {
+  if (std::ranges::any_of(path, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+    return false;
+  }
+  for (std::string_view trick :
+       {"%2f", "%5c", "%2e", "%00", "%25", "%c0", "%c1", "%u", "//", ";"}) {
     if (lower.find(trick) != lower.npos) return false;
   }
   lower += '/';

@@ -76,6 +76,7 @@ Task<void> ServeConnect(Connection& connection, RequestHead head) {
     co_return;
   }
   Server& server = connection.server;
+  target = server.Meant(*target);
   auto decision = guard::DecideHost(server.Rules(), target->host, target->port);
   if (decision.allowed && NeedsLook(server, *target)) {
     bool told = co_await connection.Write(kEstablished);
@@ -127,6 +128,7 @@ Task<bool> ServeRequest(Connection& connection, RequestHead head,
     co_await Refuse(connection, head.target, 0, Refusal::Invalid(asked.error()));
     co_return false;
   }
+  asked->target = connection.server.Meant(asked->target);
   const guard::HostPort& target = asked->target;
   auto decision = DecideRequest(connection.server.options.rules.http_rules, target.host,
                                 head.method, asked->origin_form);

@@ -11,7 +11,8 @@ namespace cordon::proxy {
 namespace {
 
 Error BadUpstream(std::string what) {
-  return base::InvalidArgument(Reason::kPolicyBadValue, "net.upstream: " + what,
+  return base::InvalidArgument(Reason::kPolicyBadValue,
+                               "net.upstream, or https_proxy of the environment: " + what,
                                "write it as http://[user:password@]host:port or socks5://…");
 }
 
@@ -113,8 +114,10 @@ Result<ParentProxy> ParseParentProxy(std::string_view url, std::string_view no_p
     parent.kind = ParentProxy::Kind::kSocks5;
     default_port = 1080;
   } else if (scheme == "https") {
-    return base::Unsupported("net.upstream: a proxy spoken to by TLS is not supported yet",
-                             "name it by http:// if it takes that too");
+    return base::Unsupported(
+        "net.upstream, or https_proxy of the environment: a proxy spoken to by TLS is not "
+        "supported yet",
+        "name it by http:// if it takes that too");
   } else if (scheme != "http") {
     return BadUpstream("\"" + std::string(scheme) + "\" is not a kind of proxy");
   }

@@ -46,8 +46,9 @@ Task<void> Connect(Connection& connection, SocksRequest request) {
     co_await Refuse(connection, request, refusal);
     co_return;
   }
-  guard::HostPort target{*host, request.port};
   Server& server = connection.server;
+  guard::HostPort target = server.Meant({*host, request.port});
+  request.host = target.host.name;
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
   if (decision.allowed && NeedsLook(server, target)) {
     co_await Reply(connection, SocksReply::kOk);

@@ -1,7 +1,5 @@
 #include "proxy/tunnel.h"
 
-#include <sys/socket.h>
-
 #include "base/strings.h"
 #include "proxy/client_hello.h"
 #include "proxy/http_rules.h"
@@ -12,6 +10,7 @@ namespace cordon::proxy {
 namespace {
 
 constexpr char kTlsHandshake = 0x16;
+constexpr int kHttpPort = 80;
 
 enum class Look { kPass, kNeedMore, kDeny };
 
@@ -70,7 +69,7 @@ Task<void> FromClient(Connection& connection) {
   }
   first = {};
   if (connection.input() == Connection::Input::kEnded) {
-    shutdown(connection.upstream->native_handle(), SHUT_WR);
+    EndDirection(*connection.upstream, connection.idle);
     co_return;
   }
   co_await Pump(connection.client, *connection.upstream, connection.server.buffers, connection.idle,
@@ -149,10 +148,10 @@ Task<void> RunInspected(Connection& connection, guard::HostPort target) {
   if (!begun) begun = co_await connection.ReadMore();
   if (!begun) co_return;
   const guard::NetRules& rules = connection.server.options.rules;
-  bool ruled = HasHttpRules(rules.http_rules, target.host);
+  bool http = target.port == kHttpPort || HasHttpRules(rules.http_rules, target.host);
   if (connection.in[0] != kTlsHandshake) {
-    if (ruled) co_await ServeHttpFor(connection, target);
-    if (!ruled) co_await RunUnseen(connection, target);
+    if (http) co_await ServeHttpFor(connection, target);
+    if (!http) co_await RunUnseen(connection, target);
     co_return;
   }
   if (guard::IsIntercepted(rules, target.host, target.port)) {

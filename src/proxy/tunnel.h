@@ -19,8 +19,8 @@ Task<void> RunRelay(Connection& connection);
 bool NeedsLook(const Server& server, const guard::HostPort& target);
 
 // For such a target: the client's requests are read as HTTP, inside TLS too where
-// it is intercepted, and each of them is decided. With rules, what cannot be read
-// is denied. Nothing is dialled yet.
+// it is intercepted, and each of them is decided. With rules, and on the port of
+// plain HTTP, what cannot be read is denied. Nothing is dialled yet.
 Task<void> RunInspected(Connection& connection, guard::HostPort target);
 
 }  // namespace cordon::proxy

@@ -1,6 +1,7 @@
 #include "session/egress.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -32,6 +33,15 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
   return fd;
 }
 
+// Each takes up to four descriptors; the broker needs some too.
+size_t MostConnections() {
+  constexpr size_t kMost = 4096, kOthers = 128, kEach = 4;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  size_t free = limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0;
+  return std::clamp<size_t>(free / kEach, 1, kMost);
+}
+
 proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> sockets) {
   proxy::Listeners listeners;
   std::vector<backend::InsideSocket> made = backend::InsideSockets(net);
@@ -58,7 +68,9 @@ proxy::Listeners Sort(const plan::NetPlan& net, std::vector<sys::UniqueFd> socke
 }
 
 std::string SubjectOf(const proxy::NetEvent& event) {
-  std::string subject = event.host;
+  if (event.host.empty()) return "to the proxy";
+  bool v6 = event.port != 0 && event.host.contains(':');
+  std::string subject = v6 ? "[" + event.host + "]" : event.host;
   if (event.port != 0) subject += ":" + std::to_string(event.port);
   if (!event.address.empty() && event.address != event.host) subject += " (" + event.address + ")";
   return subject;
@@ -91,6 +103,7 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   options.rules = net_.rules;
   options.upstream = net_.upstream;
   options.no_proxy = net_.no_proxy;
+  options.limits.connections = MostConnections();
   options.tls = std::move(tls_);
   options.secrets = std::move(secrets_);
   options.on_event = [this](const proxy::NetEvent& event) { Record(event); };
@@ -102,7 +115,8 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
 }
 
 void Egress::Record(const proxy::NetEvent& event) {
-  if (event.allowed) return;
+  // A server that is down is nobody's rule.
+  if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
   bool lookup = event.operation == proxy::NetOperation::kLookup;
   Violation violation{.reason = event.reason,
                       .operation = lookup ? "look up" : "connect",
@@ -118,12 +132,21 @@ void Egress::Record(const proxy::NetEvent& event) {
     ++known->count;
   } else if (violations_.size() < kMostViolations) {
     violations_.push_back(std::move(violation));
+  } else {
+    ++dropped_;
   }
 }
 
 std::vector<Violation> Egress::Finish() {
   proxy_.reset();
   std::lock_guard lock(mutex_);
+  if (dropped_ > 0) {
+    violations_.push_back({.reason = Reason::kHostDenied,
+                           .operation = "connect",
+                           .subject = "others",
+                           .rule = "too many to name",
+                           .count = dropped_});
+  }
   return std::move(violations_);
 }
 

@@ -36,6 +36,7 @@ class Egress {
   std::vector<proxy::Secret> secrets_;
   std::mutex mutex_;
   std::vector<Violation> violations_;  // guarded by mutex_
+  uint64_t dropped_ = 0;               // guarded by mutex_
   std::optional<proxy::Proxy> proxy_;
 };
 

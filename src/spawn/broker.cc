@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -36,6 +37,9 @@ namespace {
 constexpr mode_t kInitialUmask = 022;  // what the child set
 // Calls that wait (a FIFO's other end, a full backlog), each in a thread.
 constexpr int kMaxWaiting = 256;
+// A call that the broker has taken on is interrupted by deadly signals only; for
+// those that wait, the others are looked for.
+constexpr int kSignalInterval = 50;  // ms
 
 // Calls that newer architectures do not have get numbers that never come.
 #ifndef __NR_open
@@ -115,7 +119,18 @@ class BrokerThread final : public Broker {
 
   void WakeWaiting() {
     std::lock_guard lock(waiters_mutex_);
-    for (pthread_t waiter : waiters_) pthread_kill(waiter, SIGURG);
+    for (const Waiter& waiter : waiters_) pthread_kill(waiter.thread, SIGURG);
+  }
+
+  // Ends the waiting of callers that have a signal to handle, with EINTR.
+  void PassSignals() {
+    auto now = std::chrono::steady_clock::now();
+    if (now < look_at_) return;
+    look_at_ = now + std::chrono::milliseconds(kSignalInterval);
+    std::lock_guard lock(waiters_mutex_);
+    for (const Waiter& waiter : waiters_) {
+      if (SignalWaits(waiter.caller)) pthread_kill(waiter.thread, SIGURG);
+    }
   }
 
   void Run() {
@@ -127,8 +142,10 @@ class BrokerThread final : public Broker {
     ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);  // Linux 6.6
     while (true) {
       pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-      if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
+      if (poll(watched, 2, waiting_.load() > 0 ? kSignalInterval : -1) < 0 && errno != EINTR)
+        return;
       if (watched[1].revents != 0) return;
+      if (waiting_.load() > 0) PassSignals();
       if ((watched[0].revents & POLLIN) != 0) {
         Answer1();
       } else if (watched[0].revents != 0) {
@@ -282,7 +299,7 @@ class BrokerThread final : public Broker {
       ReplyFd(listener_.get(), caller.id(), opened->get(), static_cast<uint32_t>(flags));
     } else if (fifo.valid()) {
       uint64_t id = caller.id();
-      Wait(id, [this, id, flags, fifo = std::make_shared<sys::UniqueFd>(std::move(fifo))] {
+      Wait(caller, [this, id, flags, fifo = std::make_shared<sys::UniqueFd>(std::move(fifo))] {
         char link[32];
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fifo->get());
         int fd = open(link, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC);
@@ -304,16 +321,17 @@ class BrokerThread final : public Broker {
     }
     uint64_t id = caller.id();
     auto shared = std::make_shared<PendingConnect>(std::move(*pending));
-    Wait(id, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
+    Wait(caller, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
   }
 
   template <typename Act>
-  void Wait(uint64_t id, const Act& act) {
+  void Wait(const Caller& caller, const Act& act) {
+    uint64_t id = caller.id();
     if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
     ++waiting_;
     try {
-      std::thread([this, act] {
-        Register();
+      std::thread([this, act, tid = caller.tid()] {
+        Register(tid);
         act();
         Unregister();
       }).detach();
@@ -323,15 +341,15 @@ class BrokerThread final : public Broker {
     }
   }
 
-  void Register() {
+  void Register(pid_t caller) {
     std::lock_guard lock(waiters_mutex_);
-    waiters_.push_back(pthread_self());
+    waiters_.push_back({pthread_self(), caller});
   }
 
   void Unregister() {
     {
       std::lock_guard lock(waiters_mutex_);
-      std::erase(waiters_, pthread_self());
+      std::erase_if(waiters_, [](const Waiter& w) { return w.thread == pthread_self(); });
     }
     --waiting_;  // the last touch of this object
   }
@@ -346,7 +364,12 @@ class BrokerThread final : public Broker {
   bool umask_changed_ = false;
   std::atomic<int> waiting_ = 0;
   std::mutex waiters_mutex_;
-  std::vector<pthread_t> waiters_;
+  struct Waiter {
+    pthread_t thread;
+    pid_t caller;
+  };
+  std::vector<Waiter> waiters_;
+  std::chrono::steady_clock::time_point look_at_;
   std::thread thread_;
 };
 

@@ -46,6 +46,19 @@ Answer<sys::UniqueFd> OpenPath(const char* path, int flags = 0) {
   return sys::UniqueFd(fd);
 }
 
+std::string StatusField(pid_t tid, const char* name) {
+  char path[64], text[4096];
+  snprintf(path, sizeof(path), "/proc/%d/status", tid);
+  sys::UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  ssize_t length = file.valid() ? read(file.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0) return {};
+  std::string_view status(text, static_cast<size_t>(length));
+  size_t start = status.find(std::string("\n") + name);
+  if (start == std::string_view::npos) return {};
+  start += 1 + strlen(name);
+  return std::string(status.substr(start, status.find('\n', start) - start));
+}
+
 }  // namespace
 
 std::string PathOf(int fd) {
@@ -112,6 +125,7 @@ Answer<sys::UniqueFd> Caller::Directory(int directory, const std::string& path) 
   }
   Answer<sys::UniqueFd> base = OpenPath(link);
   if (!base) return Fail(directory == AT_FDCWD ? base.error() : EBADF);
+  if (!Waiting()) return Fail(EINTR);  // the number may be another's by now
   if (path == ".") {
     struct stat status;
     if (fstat(base->get(), &status) != 0 || !S_ISDIR(status.st_mode)) return Fail(ENOTDIR);
@@ -173,6 +187,7 @@ Answer<sys::UniqueFd> Caller::Walk(const std::string& path) const {
       std::string link = "/proc/" + std::to_string(tid()) + here.substr(own.size()) + "/" + name;
       at = OpenPath(link.c_str());
       if (!at) return at;
+      if (!Waiting()) return Fail(EINTR);
       continue;
     }
     std::string_view text(target, static_cast<size_t>(length));
@@ -225,37 +240,33 @@ Answer<sys::UniqueFd> Caller::Find(int directory, const std::string& path) const
 Answer<sys::UniqueFd> Caller::Duplicate(int descriptor) const {
   long pidfd = syscall(SYS_pidfd_open, tid(), uapi::kPidfdThread);
   if (pidfd < 0 && errno == EINVAL) {  // PIDFD_THREAD came with Linux 6.9
-    std::string group = StatusField("Tgid:");
+    std::string group = StatusField(tid(), "Tgid:");
     pidfd = syscall(SYS_pidfd_open, atoi(group.c_str()), 0);
   }
   if (pidfd < 0) return Fail(errno);
   sys::UniqueFd process(static_cast<int>(pidfd));
   long fd = syscall(SYS_pidfd_getfd, process.get(), descriptor, 0);
   if (fd < 0) return Fail(errno);
-  return sys::UniqueFd(static_cast<int>(fd));
+  sys::UniqueFd duplicate(static_cast<int>(fd));
+  if (!Waiting()) return Fail(EINTR);  // as above
+  return duplicate;
 }
 
-std::string Caller::StatusField(const char* name) const {
-  char path[64], text[4096];
-  snprintf(path, sizeof(path), "/proc/%d/status", tid());
-  sys::UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
-  ssize_t length = file.valid() ? read(file.get(), text, sizeof(text) - 1) : -1;
-  if (length <= 0) return {};
-  std::string_view status(text, static_cast<size_t>(length));
-  size_t start = status.find(std::string("\n") + name);
-  if (start == std::string_view::npos) return {};
-  start += 1 + strlen(name);
-  return std::string(status.substr(start, status.find('\n', start) - start));
+bool SignalWaits(pid_t tid) {
+  auto set = [&](const char* name) {
+    return strtoull(StatusField(tid, name).c_str(), nullptr, 16);
+  };
+  return ((set("SigPnd:") | set("ShdPnd:")) & ~set("SigBlk:")) != 0;
 }
 
 pid_t Caller::InnerPid() const {
-  std::string numbers = StatusField("NStgid:");
+  std::string numbers = StatusField(tid(), "NStgid:");
   size_t last = numbers.find_last_of(" \t");
   return atoi(numbers.c_str() + (last == std::string::npos ? 0 : last));
 }
 
 unsigned Caller::Umask() const {
-  std::string mask = StatusField("Umask:");
+  std::string mask = StatusField(tid(), "Umask:");
   return static_cast<unsigned>(strtoul(mask.c_str(), nullptr, 8));
 }
 

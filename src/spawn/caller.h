@@ -49,7 +49,7 @@ class Caller {
   // The file that `path` leads to, links followed, as O_PATH.
   Answer<sys::UniqueFd> Find(int directory, const std::string& path) const;
 
-  // A duplicate of the caller's descriptor.
+  // A duplicate of the caller's descriptor, which was certainly its own.
   Answer<sys::UniqueFd> Duplicate(int descriptor) const;
 
   // The number of the process inside its pid namespace.
@@ -63,12 +63,14 @@ class Caller {
  private:
   Answer<sys::UniqueFd> Directory(int directory, const std::string& path) const;
   Answer<sys::UniqueFd> Walk(const std::string& path) const;
-  std::string StatusField(const char* name) const;
 
   int listener_;
   const seccomp_notif& notification_;
   int root_;
 };
+
+// Whether a signal waits to be delivered to the thread `tid`.
+bool SignalWaits(pid_t tid);
 
 // The path behind a descriptor, as its own mount namespace sees it.
 std::string PathOf(int fd);

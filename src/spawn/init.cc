@@ -152,6 +152,12 @@ bool Reap(long command) {
   }
 }
 
+// False when the supervisor gave up, or is gone.
+bool WaitForStart() {
+  Control control;
+  return Syscall(__NR_read, kControlFd, Arg(&control), sizeof(control)) == sizeof(control);
+}
+
 // False when the supervisor is gone.
 bool PassSignal(long command) {
   Control control;
@@ -198,6 +204,7 @@ void Scrub(char** argv, char** envp) {
   Syscall(__NR_fcntl, kControlFd, F_SETFD, FD_CLOEXEC);
   Syscall(__NR_fcntl, kStatusFd, F_SETFD, FD_CLOEXEC);
 
+  if (!WaitForStart()) raw::ExitGroup(125);
   Start start{argv[1], argv[2], argv + 3, envp, 0};
   // Not clone3: the filter answers ENOSYS to it, as it cannot see its flags.
   long command = raw::CloneVfork(child_stack + sizeof(child_stack), RunCommand, &start);

@@ -102,7 +102,6 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
                                       sys::UniqueFd& blocking) {
   int flags = request.flags;
   if ((flags & O_DIRECTORY) != 0) return Fail(EINVAL);  // also O_TMPFILE with O_CREAT
-  if ((flags & O_PATH) != 0) flags &= O_PATH | O_NOFOLLOW;
   if ((request.mode & kSetIdBits) != 0) {
     violations_.Add(Reason::kSetuidMode, "create", request.path, "floor built in");
     return Fail(EPERM);
@@ -155,13 +154,13 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
 Answer<sys::UniqueFd> NameMaker::OpenExisting(const Caller& caller, const Place& place, int flags,
                                               mode_t type, dev_t device, sys::UniqueFd& blocking) {
   flags &= ~(O_CREAT | O_EXCL);
-  if (type == S_IFDIR && (flags & O_PATH) == 0) return Fail(EISDIR);
-  if (type == S_IFSOCK && (flags & O_PATH) == 0) return Fail(ENXIO);
+  if (type == S_IFDIR) return Fail(EISDIR);
+  if (type == S_IFSOCK) return Fail(ENXIO);
   // /dev/tty is the opener's own terminal: not the supervisor's.
   if (type == S_IFCHR && major(device) == 5 && minor(device) == 0) {
     return OpenTerminal(caller, flags);
   }
-  if (type == S_IFIFO && (flags & (O_NONBLOCK | O_PATH)) == 0) {
+  if (type == S_IFIFO && (flags & O_NONBLOCK) == 0) {
     int fd = openat(place.parent.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return Fail(errno);
     blocking.reset(fd);
@@ -196,7 +195,8 @@ Answer<sys::UniqueFd> NameMaker::OpenTerminal(const Caller& caller, int flags) {
 // supervisor owns its user namespace and would lend it that power.
 Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& place, int flags,
                                             sys::UniqueFd& blocking) {
-  flags &= ~(O_CREAT | O_EXCL);
+  if ((flags & O_EXCL) != 0) return Fail(EEXIST);
+  flags &= ~O_CREAT;
   std::string own = "/proc/" + std::to_string(caller.InnerPid());
   std::string directory(guard::Parent(place.path));
   if (directory != own + "/fd") return Fail(EACCES);
@@ -284,7 +284,8 @@ Answer<void> NameMaker::Link(const Caller& caller, int from_directory, const std
     held = from_directory;
   } else {
     Answer<Place> source = caller.Locate(from_directory, from);
-    if (!source) return Fail(source.error());
+    if (!source) return Fail(source.error() == EEXIST ? EPERM : source.error());
+    if (source->trailing_slash) return Fail(ENOTDIR);
     std::string own = "/proc/" + std::to_string(caller.InnerPid()) + "/fd";
     if (!OnProc(source->parent.get())) {
       if ((flags & AT_SYMLINK_FOLLOW) != 0) {

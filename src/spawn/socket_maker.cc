@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -61,6 +62,19 @@ int DomainOf(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 ? domain : -1;
 }
 
+// 127.0.0.0/8, ::1, and what means the same: the unspecified addresses.
+bool IsLoopback(const Address& address) {
+  if (address.family() == AF_INET) {
+    sockaddr_in v4{};
+    memcpy(&v4, address.bytes.data(), std::min(address.bytes.size(), sizeof(v4)));
+    uint32_t host = ntohl(v4.sin_addr.s_addr);
+    return host >> 24 == 127 || host == 0;
+  }
+  sockaddr_in6 v6{};
+  memcpy(&v6, address.bytes.data(), std::min(address.bytes.size(), sizeof(v6)));
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr);
+}
+
 const sockaddr* Raw(const std::string& bytes) {
   return reinterpret_cast<const sockaddr*>(bytes.data());
 }
@@ -88,12 +102,18 @@ bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   return key && made_.contains(*key);
 }
 
-// By what lies at the granted path on the host now: a server that is started
-// anew makes a new socket there.
 bool SocketMaker::Granted(const struct stat& target) const {
-  return std::ranges::any_of(plan_.net.unix_sockets, [&](const std::string& path) {
+  return std::ranges::any_of(plan_.net.unix_sockets, [&](const plan::SocketGrant& grant) {
+    if (grant.pinned) {
+      uint64_t device = (static_cast<uint64_t>(major(target.st_dev)) << 32) | minor(target.st_dev);
+      return grant.device == device && grant.inode == target.st_ino;
+    }
+    // A server that was started anew has made a new socket.
+    uapi::OpenHow how{O_PATH | O_CLOEXEC, 0, uapi::kResolveNoSymlinks};
+    sys::UniqueFd now(
+        static_cast<int>(syscall(SYS_openat2, AT_FDCWD, grant.path.c_str(), &how, sizeof(how))));
     struct stat granted;
-    return lstat(path.c_str(), &granted) == 0 && granted.st_dev == target.st_dev &&
+    return now.valid() && fstat(now.get(), &granted) == 0 && granted.st_dev == target.st_dev &&
            granted.st_ino == target.st_ino;
   });
 }
@@ -164,7 +184,6 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
@@ -188,11 +207,17 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
   if (!address) return Fail(address.error());
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
   if (!socket) return Fail(socket.error());
-  if (!caller.Waiting()) return Fail(EINTR);
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   const Address& target = *address;
   PendingConnect pending{std::move(*socket), {}, target.bytes};
+  if (domain == AF_INET || domain == AF_INET6) {
+    // The listeners of transparent capture stand for other machines; on its own
+    // loopback the sandbox meets only itself.
+    const std::vector<int>& ports = plan_.net.ports;
+    bool captured = std::ranges::find(ports, target.port()) != ports.end();
+    if (captured && IsLoopback(target)) return Fail(ECONNREFUSED);
+  }
   if (domain != AF_UNIX || target.family() != AF_UNIX) return pending;
   if (target.unnamed()) return Fail(EINVAL);
   if (target.abstract()) {

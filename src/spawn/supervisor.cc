@@ -87,6 +87,7 @@ class Run {
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
+    Signal(backend::kCommandGroup, 0);  // lets it start
     return {};
   }
 

@@ -109,7 +109,7 @@ def check_connects(work):
     """By name and before resolution; the rule has its file and line."""
     with open(work + "/../net.toml", "w", encoding="utf-8") as file:
         file.write('version = 1\n[net]\nmode = "proxy"\n'
-                   'allow = ["allowed.test", "*.wild.test", "@codeberg", "10.0.0.5:5432"]\n'
+                   'allow = { only = ["allowed.test", "*.wild.test", "@codeberg", "10.0.0.5:5432"] }\n'
                    'deny = ["no.wild.test"]\n')
     for target, allowed in CONNECTS:
         told = cordon("explain", "--policy", "../net.toml", "--json", "connect", target, cwd=work)

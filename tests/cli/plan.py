@@ -28,7 +28,7 @@ def check_text(work, home):
                 cwd=work, home=home)
     assert told.returncode == 0, told
     lines = told.stdout.splitlines()
-    assert "  command    make test" in lines and "  network    none" in lines, told.stdout
+    assert "  command    make test" in lines and "  network    proxy" in lines, told.stdout
     assert "  set      CI=yes" in lines and "  wall           5m" in lines, told.stdout
     assert any(line.startswith("  passed") and "API_TOKEN" in line for line in lines), told.stdout
     assert "LD_PRELOAD" in told.stdout.split("dropped", 1)[1], told.stdout
@@ -57,7 +57,7 @@ def check_no_secret(work, home):
 
 
 def check_refused(work, home):
-    for words in (("--net", "proxy", "--", "true"), ("--",), ("--preset", "none-such", "--", "x")):
+    for words in (("--read", "/no/such", "--", "true"), ("--",), ("--preset", "none-such", "--", "x")):
         told = plan(*words, cwd=work, home=home)
         assert told.returncode == 125 and told.stderr.startswith("cordon: "), told
 

@@ -114,7 +114,8 @@ def refusals(at):
     refused(at.run("true", flags=["--policy", at.outside + "/missing.toml"]), ["missing.toml"])
     bad = at.write(at.outside + "/bad.toml", "version = 1\n[fs]\nwrit = ['.']\n")
     refused(at.run("true", flags=["--policy", bad]), ["bad.toml", "writ", "3"])
-    refused(at.run("true", flags=["--net", "proxy"]), ["net"])
+    unbuilt = at.write(at.outside + "/unbuilt.toml", "version = 1\n[audit]\nlog = '/nowhere'\n")
+    refused(at.run("true", flags=["--policy", unbuilt]), ["audit.log"])
     refused(at.run("true", flags=["--write", "/no/such/place"]), ["/no/such/place"])
     refused(at.run(), [])
 
@@ -341,7 +342,8 @@ def json_of_other_ends(at):
         told = outcome(done)
         expect((told["reason"], told["exit_status"]) == (reason, status), f"{told}")
         expect(done.returncode == status, "the status", done)
-    done = at.run("true", flags=["--json", "--net", "proxy"])
+    unbuilt = at.write(at.outside + "/unbuilt.toml", "version = 1\n[audit]\nlog = '/nowhere'\n")
+    done = at.run("true", flags=["--json", "--policy", unbuilt])
     expect(done.returncode == 125, "refused", done)
     expect("unsupported" in done.stdout + done.stderr, "the reason of a refusal", done)
 

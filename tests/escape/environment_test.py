@@ -28,7 +28,9 @@ def nothing_is_inherited_unasked(f, profile):
     done = f.run(profile, ["env", "-0"], env=planted)
     assert done.returncode == 0, done
     for name, value in seen_inside(done).items():
-        assert name not in planted and SECRET not in value, name
+        assert SECRET not in value, name
+        # Where there is a proxy, its variables are Cordon's own.
+        assert name not in planted or "127.0.0.1" in value, (name, value)
 
 
 @SUITE.test("ENV-01")
@@ -39,7 +41,8 @@ def dangerous_names_are_dropped_even_when_inherited(f, profile):
                  env={name: "/nowhere" for name in DANGEROUS if "LD_" not in name} | {"ORDINARY": "1"})
     seen = seen_inside(done)
     assert seen.get("ORDINARY") == "1", done
-    assert not set(DANGEROUS) & seen.keys(), set(DANGEROUS) & seen.keys()
+    passed = {name for name in set(DANGEROUS) & seen.keys() if "127.0.0.1" not in seen[name]}
+    assert not passed, passed
 
 
 @SUITE.test("ENV-01")

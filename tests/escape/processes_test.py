@@ -501,6 +501,47 @@ def signals_and_limits_of_its_own(t):
 
 
 @SUITE.allowed
+def signals_end_calls_that_wait(t):
+    """A FIFO without a reader and a socket with a full queue: the broker waits for the caller."""
+    import socket
+    os.chdir(t.dir)
+    os.mkfifo("fifo")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("full")
+    server.listen(0)
+    clients = []
+
+    def fill():
+        while True:
+            clients.append(socket.socket(socket.AF_UNIX))
+            clients[-1].connect("full")
+
+    def handle(*_):
+        raise InterruptedError
+    signal.signal(signal.SIGALRM, handle)
+    for act in (lambda: os.open("fifo", os.O_WRONLY | os.O_CREAT), fill):
+        signal.alarm(1)
+        try:
+            act()
+            raise AssertionError("it did not wait")
+        except InterruptedError:
+            pass
+
+
+@SUITE.allowed
+def paths_are_opened_whatever_else_is_asked(t):
+    """O_PATH makes the kernel forget O_CREAT."""
+    os.chdir(t.dir)
+    for name in ("file", "dir", "link"):
+        os.close(os.open(name, os.O_PATH | os.O_CREAT))
+    try:
+        os.open("missing", os.O_PATH | os.O_CREAT)
+        raise AssertionError("made")
+    except FileNotFoundError:
+        assert not os.path.lexists("missing")
+
+
+@SUITE.allowed
 def programs_from_memory(t):
     """memfd and fexecve are no escape, and tools use them."""
     fd = os.memfd_create("program", 0)

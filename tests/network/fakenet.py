@@ -3,7 +3,9 @@ that remember who came. No packet leaves the machine.
 
 `enter()` first: it starts the script again inside new namespaces, as root or, by
 a user namespace, as anyone."""
+import atexit
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -13,26 +15,31 @@ import threading
 
 DNS = "93.184.216.53"
 PUBLIC = ["93.184.216.10", "93.184.216.11", "93.184.216.12", DNS]
+SPECIAL = ["10.0.0.5", "100.64.0.1", "169.254.169.254"]
+PUBLIC6 = ["2606:2800:220::10", "2606:2800:220::12"]
 SKIP = 77
 
 
 def enter():
-    if os.environ.get("CORDON_FAKENET") != "1":
+    if "CORDON_FAKENET" not in os.environ:
         who = [] if os.geteuid() == 0 else ["-U", "-r"]
         unshare = ["unshare", *who, "-n", "-m", "--propagation", "private"]
         if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
             print("skipped: no new network namespace can be made here")
-            sys.exit(SKIP)
-        os.environ["CORDON_FAKENET"] = "1"
+            sys.exit(1 if os.environ.get("CORDON_TESTS_MUST_RUN") == "1" else SKIP)
+        os.environ["CORDON_FAKENET"] = f"{os.geteuid()} {os.getegid()}"
         os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):
             del os.environ[name]
     run = lambda *words: subprocess.run(words, check=True)
     run("ip", "link", "set", "lo", "up")
-    for address in PUBLIC:
+    for address in PUBLIC + SPECIAL:
         run("ip", "addr", "add", f"{address}/32", "dev", "lo")
+    for address in PUBLIC6 if has_ipv6() else []:
+        run("ip", "-6", "addr", "add", f"{address}/128", "dev", "lo", "nodad")
     folder = tempfile.mkdtemp(prefix="fakenet")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path, text in [("/etc/resolv.conf", f"nameserver {DNS}\noptions timeout:1 attempts:1\n"),
                        ("/etc/hosts", "127.0.0.1 localhost\n93.184.216.10 hosts-file.test\n")]:
         ours = os.path.join(folder, os.path.basename(path))
@@ -41,19 +48,23 @@ def enter():
         run("mount", "--bind", ours, os.path.realpath(path))
 
 
-def as_caller():
-    """What to put before a command that must not run as the root that a user
-    namespace made of an ordinary user: nothing for a real root."""
-    with open("/proc/self/uid_map", encoding="ascii") as file:
-        only_one = file.read().split()[2] == "1"
-    return ["unshare", "-U", "--map-user=1000", "--map-group=1000", "--"] if only_one else []
+def has_ipv6():
+    return os.path.exists("/proc/net/if_inet6")
+
+
+def person():
+    """The words to put before a command so that it runs as whoever called enter(),
+    who is root in here for want of a better way to make a network."""
+    uid, gid = os.environ["CORDON_FAKENET"].split()
+    return [] if uid == "0" else ["unshare", "-U", f"--map-user={uid}", f"--map-group={gid}"]
 
 
 class NameServer:
-    """Answers from `zone` (name -> addresses); remembers the names asked for."""
+    """Answers from `zone` (name -> addresses); remembers the names asked for, and
+    beside it each with the type of record."""
 
     def __init__(self, zone):
-        self.zone, self.asked = zone, []
+        self.zone, self.asked, self.questions = zone, [], []
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((DNS, 53))
         threading.Thread(target=self.serve, daemon=True).start()
@@ -67,6 +78,7 @@ class NameServer:
                 at += query[at] + 1
             name, kind = ".".join(labels).lower(), struct.unpack(">H", query[at + 1:at + 3])[0]
             self.asked.append(name)
+            self.questions.append((name, kind))
             known, records, count = self.zone.get(name), b"", 0
             for address in known or []:
                 v6 = ":" in address
@@ -80,17 +92,21 @@ class NameServer:
 
 
 class Server:
-    """Runs `talk(connection)` for each connection to address:port, in a thread."""
+    """Runs `talk(connection)` for each connection to address:port, in a thread. At
+    "::" it is the server of every address. `came` has the address each one meant."""
 
     def __init__(self, address, port, talk):
         self.came, self.talk = [], talk
-        self.listener = socket.create_server((address, port), backlog=256)
+        every = address == "::"
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self.listener = socket.create_server((address, port), backlog=256, family=family,
+                                             dualstack_ipv6=every)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
         while True:
-            connection, peer = self.listener.accept()
-            self.came.append(peer)
+            connection, _ = self.listener.accept()
+            self.came.append(connection.getsockname()[0].removeprefix("::ffff:"))
             threading.Thread(target=self.one, args=(connection,), daemon=True).start()
 
     def one(self, connection):

@@ -107,7 +107,7 @@ class Tests:
         with open(path, "w", encoding="utf-8") as out:
             out.write('preset = "workspace"\n[net]\nmode = "proxy"\nallow = { only = ["*.ok.test"] }\n'
                       + policy)
-        words = [*fakenet.as_caller(), os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
+        words = [*fakenet.person(), os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
                  "sh", "-c", line]
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, env={**os.environ, **env},

@@ -92,7 +92,10 @@ def seed_10_no_port_is_open(f, profile):
             "for p in (53,80,443):\n"
             "  for kind in (socket.SOCK_STREAM,socket.SOCK_DGRAM):\n"
             "    s=socket.socket(socket.AF_INET,kind); s.settimeout(1)\n"
-            "    try: s.connect(('192.0.2.1',p)); print('OPEN',p)\n"
+            "    try:\n"
+            "      s.connect(('192.0.2.1',p)); s.send(b'GET / HTTP/1.0\\r\\n\\r\\n'); got=s.recv(4096)\n"
+            "      ours=b'X-Cordon-Reason' in got or p==53 and got[3]&15\n"
+            "      if got and not ours: print('OPEN',p,got)\n"
             "    except OSError: pass\n")
     assert f.python(profile, code).stdout == b""
 

@@ -220,6 +220,7 @@ TEST(Seccomp, OpenIsNotifiedWhenItMayCreate) {
   EXPECT_TRUE(both == kEperm || both == kNotify);
 #if defined(__x86_64__)
   EXPECT_EQ(Action(SYS_open, {0, O_CREAT, 0644}), kNotify);
+  EXPECT_EQ(Action(SYS_openat, {0, 0, O_CREAT | O_PATH, 0644}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(Action(SYS_open, {0, O_RDONLY, 04755}), kAllow);
   EXPECT_EQ(Action(SYS_open, {0, O_TMPFILE | O_RDWR, 04755}), kEperm);
 #endif

@@ -101,13 +101,7 @@ std::vector<InsideSocket> InsideSockets(const plan::NetPlan& net) {
     if (net.ipv6) sockets.push_back({use, port, Family::kV6});
   };
   for (int port : net.host_ports) add(SocketUse::kHostPort, port);
-  if (!net.proxied()) return sockets;
-  if (net.external) {
-    for (int port : {net.external->http, net.external->socks}) {
-      if (port != 0) add(SocketUse::kHostPort, port);
-    }
-    return sockets;
-  }
+  if (!net.proxied() || net.external) return sockets;
   add(SocketUse::kProxy, plan::kProxyPort);
   add(SocketUse::kDnsUdp, plan::kDnsPort);
   add(SocketUse::kDnsTcp, plan::kDnsPort);
