@@ -1,14 +1,16 @@
 # Warnings and hardening for every target of the project.
+add_library(cordon_warnings INTERFACE)
 add_library(cordon_flags INTERFACE)
-target_compile_options(cordon_flags INTERFACE
+target_link_libraries(cordon_flags INTERFACE cordon_warnings)
+target_compile_options(cordon_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
   -Wimplicit-fallthrough -Wno-missing-field-initializers -Wundef -fstack-protector-strong -fno-strict-aliasing)
 if(CORDON_WERROR)
-  target_compile_options(cordon_flags INTERFACE -Werror)
+  target_compile_options(cordon_warnings INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of g++ 12 in optimised standard library code.
-  target_compile_options(cordon_flags INTERFACE -Wno-restrict -Wno-array-bounds
+  target_compile_options(cordon_warnings INTERFACE -Wno-restrict -Wno-array-bounds
     -Wno-stringop-overflow -Wno-maybe-uninitialized)
 endif()
 target_compile_definitions(cordon_flags INTERFACE _GLIBCXX_ASSERTIONS FMT_HEADER_ONLY)

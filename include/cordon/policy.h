@@ -91,6 +91,23 @@ struct HttpRule {
   bool operator==(const HttpRule&) const = default;
 };
 
+// Files of a certificate authority of the user's own.
+struct TlsAuthority {
+  std::string cert;
+  std::string key;
+  bool operator==(const TlsAuthority&) const = default;
+};
+
+// A secret that stays outside: the proxy puts it into requests to the host.
+struct Credential {
+  std::string host;    // a name or pattern
+  std::string header;  // "Authorization"
+  std::string format;  // what the header is when the request has none: "Bearer {}"
+  std::string from;    // "env:NAME", "file:/path", "command:…": where the value is
+  bool operator==(const Credential&) const = default;
+  auto operator<=>(const Credential&) const = default;
+};
+
 struct NetPolicy {
   NetMode mode = NetMode::kNone;
   Entries allow;
@@ -104,6 +121,8 @@ struct NetPolicy {
   std::optional<ExternalProxy> external;
   AddressMode private_addresses = AddressMode::kDeny;
   Entries tls_intercept;
+  std::optional<TlsAuthority> tls_ca;
+  std::vector<Credential> credentials;
   std::vector<HttpRule> rules;
   bool operator==(const NetPolicy&) const = default;
 };

@@ -135,6 +135,10 @@ Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
   proxy::ProxyOptions made;
   CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
+  if (!made.rules.intercept.empty()) {
+    return base::Unsupported("net.tls.intercept and net.credential work in `cordon run` only",
+                             "nobody but a sandbox trusts the authority that is made for it");
+  }
   // Here the mode says nothing about a sandbox: with no name allowed, none is.
   if (made.rules.mode == NetMode::kNone) made.rules.mode = NetMode::kProxy;
   made.upstream = loaded.policy.net.upstream;

@@ -252,6 +252,13 @@ bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses) {
   return DecidePublic(rules, {pattern.name, pattern.address}, std::nullopt).allowed;
 }
 
+bool IsIntercepted(const NetRules& rules, const Host& host, int port) {
+  return std::ranges::any_of(rules.intercept, [&](const HostPattern& pattern) {
+    bool at_port = pattern.port ? *pattern.port == port : port == 80 || port == 443;
+    return at_port && MatchesName(pattern, host);
+  });
+}
+
 std::vector<int> AllowedPorts(const NetRules& rules) {
   std::set<int> ports = {22, 80, 443};
   for (const HostPattern& pattern : rules.allow) {

@@ -24,6 +24,7 @@ struct NetRules {
   AddressMode private_addresses = AddressMode::kDeny;
   std::vector<IpAddress> own_addresses;  // of the host's interfaces: denied like loopback
   std::vector<HttpRule> http_rules;      // methods and paths; the proxy asks them, not the guard
+  std::vector<HostPattern> intercept;    // hosts whose TLS the proxy looks into
   bool operator==(const NetRules&) const = default;
 };
 
@@ -57,6 +58,10 @@ NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddre
 // Whether kPublic takes every host of the pattern with no rule that allows it;
 // metadata aside, which is denied whoever asks.
 bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses);
+
+// Whether the proxy looks into TLS to this host and port. A pattern without a port
+// means 80 and 443.
+bool IsIntercepted(const NetRules& rules, const Host& host, int port);
 
 // The ports that some rule allows, sorted: what transparent capture listens on.
 // 22, 80 and 443 are always among them.

@@ -203,6 +203,10 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
+  // Whoever has the key is the authority.
+  if (plan.net.tls_ca) {
+    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
+  }
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
@@ -223,6 +227,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     socket.pinned = LiesInWritable(plan.fs, socket.path);
   }
   CORDON_TRY(CheckCommand(in.command, plan.fs));
+  CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
   Environment environment = MakeEnvironment({.policy = in.policy.env,
                                              .caller = in.environment,

@@ -45,11 +45,6 @@ TEST_F(MakePlanTest, SaysWhatIsEnforced) {
 
 TEST_F(MakePlanTest, WhatIsNotBuiltYetIsRefusedByName) {
   const std::map<std::string, std::function<void(Policy&)>> keys = {
-      {"net.tls.intercept",
-       [](Policy& p) {
-         p.net.mode = NetMode::kProxy;
-         p.net.tls_intercept = {{"x.example", {}}};
-       }},
       {"exec.excluded", [](Policy& p) { p.exec.excluded = {{"docker", {}}}; }},
       {"exec.deny", [](Policy& p) { p.exec.deny = {{.path = "/x"}}; }},
       {"workspace.provider", [](Policy& p) { p.workspace_provider = WorkspaceProvider::kOverlay; }},
@@ -65,6 +60,23 @@ TEST_F(MakePlanTest, WhatIsNotBuiltYetIsRefusedByName) {
     EXPECT_THAT(plan.error().message, testing::HasSubstr(key));
     policy_ = before;
   }
+}
+
+TEST_F(MakePlanTest, InterceptionNeedsABundleThatIsSeenInside) {
+  constexpr char kBundle[] = "/etc/ssl/certs/ca-certificates.crt";
+  policy_.net.mode = NetMode::kProxy;
+  policy_.net.credentials = {{"x.example", "X-Key", "{}", "env:K"}};
+  EXPECT_EQ(Refusal(), Reason::kUnsupported);
+  paths_.File(kBundle);
+  Result<Plan> plan = Make();
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->net.trust_bundle, kBundle);
+  ASSERT_EQ(plan->net.rules.intercept.size(), 1u);
+  EXPECT_THAT(plan->environment, testing::Contains(std::string("CURL_CA_BUNDLE=") + kBundle));
+  policy_.fs.read = {{.path = "/w"}};
+  EXPECT_EQ(Refusal(), Reason::kUnsupported);
+  policy_.net.mode = NetMode::kNone;
+  EXPECT_EQ(Refusal(), Reason::kPolicyBadValue);
 }
 
 TEST_F(MakePlanTest, RequirementsAreMetInFullOrRefused) {

@@ -49,7 +49,6 @@ Status CheckSupported(const NetPolicy& net) {
     return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
                              "remove the key, or wait for the release that brings it");
   };
-  if (!net.tls_intercept.empty()) return refuse("net.tls.intercept", "TLS interception");
   if (net.external && !net.external->command.empty()) {
     return refuse("net.external", "starting an external proxy");
   }
@@ -60,6 +59,9 @@ Status CheckSupported(const NetPolicy& net) {
   };
   if (!proxied && net.external) return needs_proxy("net.external");
   if (!proxied && !net.rules.empty()) return needs_proxy("net.rule");
+  bool ours = proxied && !net.external;
+  if (!ours && !net.tls_intercept.empty()) return needs_proxy("net.tls.intercept");
+  if (!ours && !net.credentials.empty()) return needs_proxy("net.credential");
   bool open = net.mode == NetMode::kOpen;
   if (open && !net.deny.empty()) return needs_proxy("net.deny");
   if (open && !net.publish.empty()) return needs_proxy("net.publish");
@@ -150,6 +152,12 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   rules.http_rules = policy.net.rules;
   CORDON_ASSIGN_OR_RETURN(rules.allow, Patterns(policy.net.allow, PatternUse::kAllow, "net.allow"));
   CORDON_ASSIGN_OR_RETURN(rules.deny, Patterns(policy.net.deny, PatternUse::kDeny, "net.deny"));
+  Entries intercept = policy.net.tls_intercept;
+  for (const Credential& one : policy.net.credentials) {
+    intercept.push_back({one.host, {"net.credential", 0}});
+  }
+  CORDON_ASSIGN_OR_RETURN(rules.intercept,
+                          Patterns(intercept, PatternUse::kAllow, "net.tls.intercept"));
   return rules;
 }
 
@@ -175,6 +183,8 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   CORDON_TRY(CheckPorts(net));
   if (!net.proxied() || net.external) return net;
   CORDON_ASSIGN_OR_RETURN(net.rules, ResolveNetRules(in.policy));
+  net.tls_ca = policy.tls_ca;
+  net.credentials = policy.credentials;
   net.ports = guard::AllowedPorts(net.rules);
   std::erase_if(net.ports, [&](int port) {
     return port == kProxyPort || port == kDnsPort ||
@@ -217,11 +227,39 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
   return files;
 }
 
+Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
+                 const std::map<std::string, std::string>& environment, NetPlan& net) {
+  if (!net.intercepts()) return {};
+  // Debian and most others, Fedora and RHEL, SUSE, Alpine.
+  constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                           "/etc/pki/tls/certs/ca-bundle.crt",
+                                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+  net.trust_source = Variable(environment, {"SSL_CERT_FILE"});
+  for (std::string_view path : kBundles) {
+    host::PathInfo info = probe.Inspect(std::string(path));
+    if (info.type != host::FileType::kRegular) continue;
+    if (net.trust_source.empty()) net.trust_source = info.canonical;
+    if (!Decide(fs, Access::kRead, info.canonical).allowed) continue;
+    net.trust_bundle = info.canonical;
+    return {};
+  }
+  return base::Unsupported(
+      "net.tls.intercept: no bundle of certificate authorities can be read inside",
+      "install ca-certificates, and let fs.read hold /etc/ssl");
+}
+
 std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
   if (!net.proxied()) return {};
   int http = net.external ? net.external->http : kProxyPort;
   int socks = net.external ? net.external->socks : kProxyPort;
   std::map<std::string, std::string> variables;
+  if (!net.trust_bundle.empty()) {
+    for (const char* name : {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+                             "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+                             "AWS_CA_BUNDLE", "PIP_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}) {
+      variables[name] = net.trust_bundle;
+    }
+  }
   auto both_cases = [&](std::string name, const std::string& value) {
     variables[name] = value;
     std::ranges::transform(name, name.begin(), [](char c) {

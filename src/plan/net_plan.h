@@ -39,10 +39,17 @@ struct NetPlan {
   std::string upstream;  // a parent proxy; may hold a password
   std::string no_proxy;
   std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
+  std::optional<TlsAuthority> tls_ca;     // files of the user's own
+  std::vector<Credential> credentials;    // where they are, not what they are
+  // Of the authorities that the command trusts, when TLS is looked into: the host's,
+  // and where it is seen inside with ours added.
+  std::string trust_source;
+  std::string trust_bundle;
   bool ipv6 = false;
   bool operator==(const NetPlan&) const = default;
 
   bool own_namespace() const { return mode != NetMode::kOpen; }
+  bool intercepts() const { return !rules.intercept.empty(); }
   bool proxied() const { return mode == NetMode::kProxy || mode == NetMode::kPublic; }
 };
 
@@ -83,7 +90,13 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
                                           const host::PathProbe& probe,
                                           const std::string& hostname);
 
-// "NAME=value" pairs that lead programs to the proxy.
+// Where the host's authorities are and where the command looks for them: sets
+// trust_source and trust_bundle. `unsupported` where it could not read them.
+Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
+                 const std::map<std::string, std::string>& environment, NetPlan& net);
+
+// "NAME=value" pairs that lead programs to the proxy, and to the authorities that
+// they should trust.
 std::map<std::string, std::string> ProxyVariables(const NetPlan& net);
 
 // May a command inside connect there, and by which rule? Before resolution: an

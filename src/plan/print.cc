@@ -223,6 +223,21 @@ std::vector<Row> EnforcementRows(const std::vector<Enforcement>& list) {
   return rows;
 }
 
+std::vector<std::string> Intercepted(const NetPlan& net) {
+  std::vector<std::string> hosts;
+  for (const guard::HostPattern& pattern : net.rules.intercept) hosts.push_back(pattern.text);
+  std::ranges::sort(hosts);
+  auto repeated = std::ranges::unique(hosts);
+  hosts.erase(repeated.begin(), repeated.end());
+  return hosts;
+}
+
+std::string NetText(const NetPlan& net) {
+  std::string text(NetName(net.mode));
+  if (net.intercepts()) text += ", inside TLS of " + base::Join(Intercepted(net), " ");
+  return text;
+}
+
 std::vector<Row> HeadRows(const Plan& plan) {
   std::vector<std::string> words;
   for (const std::string& word : plan.command.argv) words.push_back(base::Printable(word));
@@ -232,7 +247,7 @@ std::vector<Row> HeadRows(const Plan& plan) {
       {"workspace", base::Printable(plan.fs.workspace)},
       {"user", "uid " + std::to_string(plan.uid) + ", gid " + std::to_string(plan.gid) +
                    ", no capabilities"},
-      {"network", std::string(NetName(plan.net.mode))},
+      {"network", NetText(plan.net)},
       {"terminal", std::string(TerminalName(plan.terminal))},
       {"nesting", plan.nesting ? "user namespaces may be made inside" : "no"},
       {"git", std::string(GitName(plan.fs.git))},
@@ -331,6 +346,7 @@ std::string ToJson(const Plan& plan) {
                {"uid", plan.uid},
                {"gid", plan.gid},
                {"network", NetName(plan.net.mode)},
+               {"intercepted", Texts(Intercepted(plan.net))},
                {"terminal", TerminalName(plan.terminal)},
                {"nesting", plan.nesting},
                {"git", GitName(plan.fs.git)},

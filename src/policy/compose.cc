@@ -189,6 +189,17 @@ void ComposeExternal(const NetPolicy& a, const NetPolicy& b, NetPolicy& net) {
   }
 }
 
+// A credential is a grant: only what both sides give. A side that leaves the
+// network open and names none has no say in it.
+std::vector<Credential> ComposeCredentials(const NetPolicy& a, const NetPolicy& b) {
+  auto silent = [](const NetPolicy& side) {
+    return side.mode == NetMode::kOpen && side.credentials.empty();
+  };
+  if (silent(a)) return Unite(b.credentials, {});
+  if (silent(b)) return Unite(a.credentials, {});
+  return IntersectEqual(a.credentials, b.credentials);
+}
+
 std::vector<HttpRule> RulesFor(const std::vector<HttpRule>& rules, std::string_view host) {
   std::vector<HttpRule> found;
   std::copy_if(rules.begin(), rules.end(), std::back_inserter(found),
@@ -235,6 +246,8 @@ NetPolicy ComposeNet(const NetPolicy& a, const NetPolicy& b) {
   net.upstream = a.upstream.empty() ? b.upstream : a.upstream;
   net.private_addresses = Stricter(a.private_addresses, b.private_addresses);
   net.tls_intercept = Unite(a.tls_intercept, b.tls_intercept);
+  net.tls_ca = a.tls_ca ? a.tls_ca : b.tls_ca;
+  net.credentials = ComposeCredentials(a, b);
   ComposeExternal(a, b, net);
   ComposeRules(a, b, net);
   return net;
@@ -327,6 +340,7 @@ Policy Canonical(Policy policy) {
   }
   SortUnique(policy.net.publish);
   SortUnique(policy.net.host_ports);
+  SortUnique(policy.net.credentials);
   CanonicalRules(policy.net.rules);
   return policy;
 }

@@ -14,7 +14,7 @@ namespace cordon::policy {
 // allows neither.
 //
 // In meaning it is idempotent, associative and, but for env.set, net.upstream,
-// audit.log and workspace.provider (where the parent wins), commutative.
+// net.tls.ca, audit.log and workspace.provider (where the parent wins), commutative.
 // Lists come out sorted, without duplicates and without rules that another one
 // implies, so that Compose(Canonical(p), Canonical(p)) == Canonical(p).
 Policy Compose(const Policy& parent, const Policy& child);

@@ -425,6 +425,18 @@ TEST(Compose, HttpRulesThatDifferDenyTheHost) {
   EXPECT_EQ(Compose(a, b).net.rules, a.net.rules);
 }
 
+TEST(Compose, CredentialsAreNotAdded) {
+  Policy parent, child;
+  const Credential known{"x.com", "A", "{}", "env:K"}, added{"x.com", "B", "{}", "env:L"};
+  parent.net = {.mode = NetMode::kProxy, .credentials = {known}};
+  child.net = {.mode = NetMode::kProxy, .credentials = {known, added}};
+  EXPECT_EQ(Compose(parent, child).net.credentials, std::vector{known});
+  EXPECT_EQ(Compose(child, parent).net.credentials, std::vector{known});
+  parent.net.credentials.clear();
+  EXPECT_TRUE(Compose(parent, child).net.credentials.empty());
+  EXPECT_EQ(Compose(Unrestricted(), child).net.credentials, (std::vector{known, added}));
+}
+
 TEST(Compose, AListIsNarrowedByNamesAndKeptByItself) {
   Policy a, b;
   a.net = {.mode = NetMode::kProxy, .allow = {{"@github", {}}, {"x.com", {}}}};

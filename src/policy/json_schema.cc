@@ -98,6 +98,19 @@ std::string SchemaOf(const RulesField&) {
       kWords + " } }");
 }
 
+std::string SchemaOf(const CredentialsField&) {
+  return PlainList(std::string(R"({ "type": "object", "required": ["host", "header", "from"], )") +
+                   R"("additionalProperties": false, "properties": { "host": )" + kText +
+                   R"(, "header": )" + kText +
+                   R"(, "format": { "type": "string", "pattern": "^[^{}]*[{][}][^{}]*$" }, )" +
+                   R"("from": { "type": "string", "pattern": "^(env|file|command):." } } })");
+}
+std::string SchemaOf(const AuthorityField&) {
+  return std::string(R"({ "type": "object", "required": ["cert", "key"], )") +
+         R"("additionalProperties": false, "properties": { "cert": )" + kText + R"(, "key": )" +
+         kText + " } }";
+}
+
 std::string Described(const Key& key) {
   std::string schema = std::visit([](const auto& field) { return SchemaOf(field); }, key.field);
   return R"({ "description": )" + Quote(key.doc) + ", " + schema.substr(2);

@@ -79,6 +79,8 @@ class Stacker {
     if (WorkspaceTrusted()) return after;
     after.net.upstream = before.net.upstream;
     after.net.external = before.net.external;
+    after.net.tls_ca = before.net.tls_ca;
+    after.net.credentials = before.net.credentials;
     after.audit.log = before.audit.log;
     return Compose(before, after);
   }

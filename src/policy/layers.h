@@ -39,7 +39,7 @@ struct LayerInputs {
 // "everything" they are read onto; net.allow without net.mode means `proxy`,
 // env.pass without env.mode `clean`. An untrusted .cordon.toml cannot choose the
 // preset, and what is no permission but reaches outside (net.upstream,
-// net.external, audit.log) is not taken from it.
+// net.external, net.tls.ca, net.credential, audit.log) is not taken from it.
 Result<Policy> Stack(const LayerInputs& inputs, const Context& context);
 
 }  // namespace cordon::policy

@@ -101,6 +101,11 @@ git = "off"
 mode = "open"
 upstream = "http://evil:1"
 external = { http = 1 }
+tls.ca = { cert = "/w/ca", key = "/w/key" }
+[[net.credential]]
+host = "evil.test"
+header = "X"
+from = "command:touch /tmp/ran"
 [exec]
 nesting = true
 [audit]
@@ -119,6 +124,8 @@ TEST(Stack, AnUntrustedWorkspaceFileOnlyNarrows) {
   EXPECT_EQ(policy.net.mode, NetMode::kProxy);
   EXPECT_EQ(policy.net.upstream, "");
   EXPECT_EQ(policy.net.external, std::nullopt);
+  EXPECT_EQ(policy.net.tls_ca, std::nullopt);
+  EXPECT_TRUE(policy.net.credentials.empty());
   EXPECT_FALSE(policy.exec.nesting);
   EXPECT_EQ(policy.audit.log, "");
   EXPECT_EQ(policy.limits.wall_ms, 5000u);

@@ -47,6 +47,7 @@ Status CheckNoNul(const Node& node) {
 size_t Hash(const PathRule& rule) { return std::hash<std::string>{}(rule.path); }
 size_t Hash(const Entry& entry) { return std::hash<std::string>{}(entry.text); }
 size_t Hash(const HttpRule& rule) { return std::hash<std::string>{}(rule.host); }
+size_t Hash(const Credential& one) { return std::hash<std::string>{}(one.host); }
 size_t Hash(int number) { return static_cast<size_t>(number); }
 
 // Adds values to a list, or puts them in the place of their equals. Most are
@@ -338,6 +339,60 @@ class Reader {
     at_ = &node;
     if (rule.host.empty()) return Expected("a rule with a host", node);
     return rule;
+  }
+
+  Status Set(const CredentialsField&, const Node& node) {
+    if (node.kind != Kind::kArray) return Expected("a list of tables", node);
+    if (lists_ == Lists::kReplace) policy_.net.credentials.clear();
+    Adder adder(policy_.net.credentials);
+    for (const Node& item : node.items) {
+      at_ = &item;
+      CORDON_ASSIGN_OR_RETURN(Credential credential, ReadCredential(item));
+      adder.Add(std::move(credential));
+    }
+    return {};
+  }
+
+  Result<Credential> ReadCredential(const Node& node) {
+    if (node.kind != Kind::kTable) return Expected("a table", node);
+    Credential credential{.format = "{}"};
+    for (const auto& [name, value] : node.members) {
+      at_ = &value;
+      std::string* member = name == "host"     ? &credential.host
+                            : name == "header" ? &credential.header
+                            : name == "format" ? &credential.format
+                            : name == "from"   ? &credential.from
+                                               : nullptr;
+      if (member == nullptr) return UnknownMember(name);
+      CORDON_ASSIGN_OR_RETURN(*member, Text(value, Numbers::kNo, "a string"));
+      if (name == "host") CORDON_TRY(CheckSingleHost(*member));
+      if (name == "header") CORDON_TRY(CheckHeaderName(*member));
+      if (name == "format") CORDON_TRY(CheckHeaderFormat(*member));
+      if (name == "from") {
+        CORDON_ASSIGN_OR_RETURN(*member, ParseSecretSource(*member, context_));
+      }
+    }
+    at_ = &node;
+    if (credential.host.empty() || credential.header.empty() || credential.from.empty()) {
+      return Expected("a credential with host, header and from", node);
+    }
+    return credential;
+  }
+
+  Status Set(const AuthorityField&, const Node& node) {
+    if (node.kind != Kind::kTable) return Expected("{ cert = PATH, key = PATH }", node);
+    TlsAuthority authority;
+    for (const auto& [name, value] : node.members) {
+      at_ = &value;
+      if (name != "cert" && name != "key") return UnknownMember(name);
+      CORDON_ASSIGN_OR_RETURN(std::string text, Text(value, Numbers::kNo, "a path"));
+      CORDON_ASSIGN_OR_RETURN(PathRule rule, ParsePath(text, PathUse::kLiteral, context_));
+      (name == "cert" ? authority.cert : authority.key) = std::move(rule.path);
+    }
+    at_ = &node;
+    if (authority.cert.empty() || authority.key.empty()) return Expected("both cert and key", node);
+    policy_.net.tls_ca = std::move(authority);
+    return {};
   }
 
   static Error UnknownMember(const std::string& name) {

@@ -55,10 +55,20 @@ external = { http = 8080, socks = 1080 }
 private_addresses = "allow"
 [net.tls]
 intercept = ["api.example.com"]
+ca = { cert = "~/ca.pem", key = "/etc/ca.key" }
 [[net.rule]]
 host = "api.example.com"
 methods = ["GET"]
 paths = ["/v1/**"]
+[[net.credential]]
+host = "api.example.com"
+header = "Authorization"
+format = "Bearer {}"
+from = "env:API_KEY"
+[[net.credential]]
+host = "*.example.com"
+header = "X-Key"
+from = "file:~/.key"
 [exec]
 deny = ["/usr/bin/sudo"]
 nesting = true
@@ -108,6 +118,11 @@ TEST(Reader, ReadsTheWholeSchema) {
   EXPECT_EQ(policy->net.allow[2].text, "api.example.com:8443");
   EXPECT_TRUE(policy->net.unix_sockets_dangerous[0].optional);
   EXPECT_EQ(policy->net.publish, std::vector<int>{3000});
+  EXPECT_EQ(policy->net.tls_ca, (TlsAuthority{"/home/u/ca.pem", "/etc/ca.key"}));
+  EXPECT_EQ(
+      policy->net.credentials,
+      (std::vector<Credential>{{"api.example.com", "Authorization", "Bearer {}", "env:API_KEY"},
+                               {"*.example.com", "X-Key", "{}", "file:/home/u/.key"}}));
   EXPECT_EQ(policy->net.external->socks, 1080);
   EXPECT_EQ(policy->net.rules[0].methods, std::vector<std::string>{"GET"});
   EXPECT_EQ(policy->exec.excluded[1].text, "kubectl");
@@ -198,6 +213,19 @@ TEST(Reader, SaysWhatIsWrongAndWhere) {
        "p.toml:3: net.rule: ", ""},
       {"[[net.rule]]\nhost = \"x\"\nmethod = [\"GET\"]", Reason::kPolicyUnknownKey,
        "p.toml:3: net.rule: ", ""},
+      {"[[net.credential]]\nhost = \"x.com\"\nheader = \"A\"", Reason::kPolicyBadValue,
+       "p.toml:1: net.credential: ", ""},
+      {"[[net.credential]]\nhost = \"@npm\"", Reason::kPolicyBadValue,
+       "p.toml:2: net.credential: ", ""},
+      {"[[net.credential]]\nheader = \"Host\"", Reason::kPolicyBadValue,
+       "p.toml:2: net.credential: ", ""},
+      {"[[net.credential]]\nformat = \"Bearer\"", Reason::kPolicyBadValue,
+       "p.toml:2: net.credential: ", ""},
+      {"[[net.credential]]\nfrom = \"KEY\"", Reason::kPolicyBadValue,
+       "p.toml:2: net.credential: ", ""},
+      {"[[net.credential]]\nform = \"KEY\"", Reason::kPolicyUnknownKey,
+       "p.toml:2: net.credential: ", ""},
+      {"[net.tls]\nca = { cert = \"/c\" }", Reason::kPolicyBadValue, "p.toml:2: net.tls.ca: ", ""},
       {"[env]\nset = { \"A B\" = \"x\" }", Reason::kPolicyBadValue, "p.toml:2: env.set: ", ""},
       {"[env]\nset = { A = 1 }", Reason::kPolicyBadValue, "p.toml:2: env.set: A: ", ""},
       {"[env]\nset = { A = \"\\u0000\" }", Reason::kPolicyBadValue, "p.toml:2: env.set: ", ""},

@@ -148,6 +148,32 @@ class Values {
     return List(std::move(items));
   }
 
+  Value Get(const CredentialsField&) {
+    std::vector<Item> items;
+    for (const Credential& one : policy_.net.credentials)
+      items.push_back({CredentialText(one), {}});
+    return List(std::move(items));
+  }
+
+  Value Get(const AuthorityField&) {
+    const auto& ca = policy_.net.tls_ca;
+    if (!ca) return {};
+    return {.shape = Value::Shape::kTable,
+            .members = {{"cert", Quote(FormatPath({.path = ca->cert}))},
+                        {"key", Quote(FormatPath({.path = ca->key}))}}};
+  }
+
+  // Where the value is; the value itself is read when a run needs it.
+  std::string CredentialText(const Credential& one) const {
+    constexpr std::string_view kFile = "file:";
+    std::string from = one.from;
+    if (from.starts_with(kFile)) {
+      from = std::string(kFile) + FormatPath({.path = from.substr(kFile.size())});
+    }
+    return "{ " + Member("host", Quote(one.host)) + ", " + Member("header", Quote(one.header)) +
+           ", " + Member("format", Quote(one.format)) + ", " + Member("from", Quote(from)) + " }";
+  }
+
   std::string RuleText(const HttpRule& rule) const {
     std::string text = "{ " + Member("host", Quote(rule.host));
     if (!rule.methods.empty()) text += ", " + Member("methods", WordList(rule.methods));

@@ -101,8 +101,15 @@ constexpr Key kKeys[] = {
     {"net.rule", RulesField{}, "[]",
      "[{ host = \"api.example.com\", methods = [\"GET\"], paths = [\"/v1/**\"] }]",
      "Method and path rules for intercepted or plain HTTP."},
+    {"net.credential", CredentialsField{}, "[]",
+     "[{ host = \"api.example.com\", header = \"Authorization\", format = \"Bearer {}\", "
+     "from = \"env:API_KEY\" }]",
+     "Secrets that stay outside: the proxy puts them into requests to their host. `from` is "
+     "`env:NAME`, `file:PATH` or `command:LINE`, read on the host."},
     {"net.tls.intercept", NamesField{CORDON_MEMBER(net.tls_intercept), CheckHost}, "[]",
      "[\"api.example.com\"]", "Hosts whose TLS is terminated, with a CA only the sandbox trusts."},
+    {"net.tls.ca", AuthorityField{}, "", "{ cert = \"~/ca.pem\", key = \"~/ca.key\" }",
+     "A CA of your own to sign for those hosts, instead of one made for the run."},
 
     {"exec.deny", Paths(CORDON_MEMBER(exec.deny), PathUse::kProgram), "[]", "[\"/usr/bin/sudo\"]",
      "Programs that are not run; hygiene, not a boundary."},
@@ -189,6 +196,8 @@ bool SameValue(const Key& key, const Policy& left, const Policy& right) {
                  [&](const EnvSetField&) { return a.env.set == b.env.set; },
                  [&](const ExternalField&) { return a.net.external == b.net.external; },
                  [&](const RulesField&) { return a.net.rules == b.net.rules; },
+                 [&](const CredentialsField&) { return a.net.credentials == b.net.credentials; },
+                 [&](const AuthorityField&) { return a.net.tls_ca == b.net.tls_ca; },
                  [&](const auto& field) { return field.get(a) == field.get(b); }},
       key.field);
 }
@@ -220,6 +229,8 @@ std::string TypeName(const Field& field) {
                         [](const EnvSetField&) { return std::string("table of strings"); },
                         [](const ExternalField&) { return std::string("table"); },
                         [](const RulesField&) { return std::string("list of tables"); },
+                        [](const CredentialsField&) { return std::string("list of tables"); },
+                        [](const AuthorityField&) { return std::string("table"); },
                     },
                     field);
 }

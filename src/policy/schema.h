@@ -60,10 +60,13 @@ struct FileField {
 struct EnvSetField {};
 struct ExternalField {};
 struct RulesField {};
+struct CredentialsField {};
+struct AuthorityField {};
 
-using Field = std::variant<VersionField, PresetField, PathsField, DataDirField, NamesField,
-                           EnumField, FlagField, AmountField, NumberField, PortsField, UrlField,
-                           FileField, EnvSetField, ExternalField, RulesField>;
+using Field =
+    std::variant<VersionField, PresetField, PathsField, DataDirField, NamesField, EnumField,
+                 FlagField, AmountField, NumberField, PortsField, UrlField, FileField, EnvSetField,
+                 ExternalField, RulesField, CredentialsField, AuthorityField>;
 
 struct Key {
   std::string_view name;  // dotted: "fs.read"

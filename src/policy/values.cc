@@ -1,5 +1,7 @@
 #include "policy/values.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -290,6 +292,56 @@ std::string FormatPath(const PathRule& rule) {
 Status CheckHost(std::string_view text) { return CheckHostFor(text, guard::PatternUse::kAllow); }
 Status CheckDeniedHost(std::string_view text) {
   return CheckHostFor(text, guard::PatternUse::kDeny);
+}
+
+Status CheckSingleHost(std::string_view text) {
+  if (text.starts_with('@')) return BadValue("a host name or pattern, no list", text);
+  return CheckHost(text);
+}
+
+Status CheckHeaderName(std::string_view text) {
+  constexpr std::string_view kNotForSecrets[] = {
+      "host",       "content-length",      "transfer-encoding",
+      "connection", "proxy-connection",    "keep-alive",
+      "te",         "proxy-authorization", "trailer",
+      "upgrade"};
+  auto is_token = [](char c) {
+    return IsNameByte(c) || std::string_view("!#$%&'*+-.^`|~").find(c) != std::string_view::npos;
+  };
+  auto same = [&](std::string_view name) {
+    return name.size() == text.size() && strncasecmp(name.data(), text.data(), text.size()) == 0;
+  };
+  bool good = !text.empty() && std::all_of(text.begin(), text.end(), is_token) &&
+              std::none_of(std::begin(kNotForSecrets), std::end(kNotForSecrets), same);
+  if (!good) return BadValue("the name of a header for a secret", text);
+  return {};
+}
+
+Status CheckHeaderFormat(std::string_view text) {
+  size_t hole = text.find("{}");
+  bool printable =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+  if (!printable || hole == text.npos || text.find_first_of("{}", hole + 2) != text.npos) {
+    return BadValue("a text with one {} for the secret", text);
+  }
+  return {};
+}
+
+Result<std::string> ParseSecretSource(std::string_view text, const Context& context) {
+  constexpr std::string_view kEnv = "env:", kFile = "file:", kCommand = "command:";
+  if (text.starts_with(kEnv)) {
+    CORDON_TRY(CheckEnvName(text.substr(kEnv.size())));
+    return std::string(text);
+  }
+  if (text.starts_with(kFile)) {
+    CORDON_ASSIGN_OR_RETURN(PathRule rule,
+                            ParsePath(text.substr(kFile.size()), PathUse::kLiteral, context));
+    return std::string(kFile) + rule.path;
+  }
+  if (text.starts_with(kCommand) && CheckWord(text.substr(kCommand.size()))) {
+    return std::string(text);
+  }
+  return BadValue("env:NAME, file:PATH or command:LINE", text);
 }
 
 Status CheckEnvName(std::string_view text) {

@@ -53,6 +53,15 @@ std::string FormatPath(const PathRule& rule);
 // exists: see guard::ParseHostPattern. A host to deny may be as wide as "*.com".
 Status CheckHost(std::string_view text);
 Status CheckDeniedHost(std::string_view text);
+// The same without lists.
+Status CheckSingleHost(std::string_view text);
+// A field of HTTP that a secret can be put in: a token, and not one that frames
+// the message or concerns the connection.
+Status CheckHeaderName(std::string_view text);
+// Printable, with one "{}".
+Status CheckHeaderFormat(std::string_view text);
+// "env:NAME", "file:PATH" (expanded like a path of the policy) or "command:LINE".
+Result<std::string> ParseSecretSource(std::string_view text, const Context& context);
 // [A-Za-z_][A-Za-z0-9_]*
 Status CheckEnvName(std::string_view text);
 // The name of a feature or group that `require` takes.

@@ -1,7 +1,6 @@
 // A client that knows of no proxy: it connected to an address, and the network
 // namespace made that address ours.
 #include "proxy/connection.h"
-#include "proxy/http_rules.h"
 #include "proxy/reach.h"
 #include "proxy/tunnel.h"
 
@@ -42,7 +41,7 @@ Task<void> ServeCapture(Connection& connection) {
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
   // On the port of plain HTTP the Host of each request must be the name.
   bool http = target.port == kHttpPort && !target.host.address;
-  if (decision.allowed && (http || HasHttpRules(server.options.rules.http_rules, target.host))) {
+  if (decision.allowed && (http || NeedsLook(server, target))) {
     co_await RunInspected(connection, target);
     co_return;
   }

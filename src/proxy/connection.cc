@@ -83,8 +83,23 @@ void Connection::Expire() {
 
 void Connection::Cut() {
   expired_ = true;
-  Reset(client);
+  ResetClient();
   if (upstream) Reset(*upstream);
+}
+
+void Connection::SetPlaintext(Socket plaintext) {
+  ErrorCode ignored;
+  secure_ = true;
+  beneath_.reset(client.release(ignored));
+  client = std::move(plaintext);
+}
+
+// An end of the plaintext would be passed on as a proper end of TLS. A socket
+// that is connected to nothing again resets its connection, whoever else holds it.
+void Connection::ResetClient() {
+  sockaddr nothing{.sa_family = AF_UNSPEC};
+  if (beneath_.valid()) connect(beneath_.get(), &nothing, sizeof nothing);
+  Reset(client);
 }
 
 Task<bool> Connection::ReadMore() {

@@ -35,6 +35,7 @@ struct Server {
   Executor executor;
   ProxyOptions options;
   std::optional<ParentProxy> parent;
+  std::optional<Socket> tls;  // where the companion takes orders
   Resolver resolver;
   NameTable names;
   RelayBuffers buffers;
@@ -100,6 +101,12 @@ class Connection {
   const std::optional<guard::HostPort>& target() const { return target_; }
   NetEvent& event() { return event_; }
 
+  // From now on `client` is what is inside its TLS.
+  void SetPlaintext(Socket plaintext);
+  bool secure() const { return secure_; }
+  // Ends the client so that it cannot take what it has for the whole.
+  void ResetClient();
+
   Server& server;
   Socket client;
   std::optional<Socket> upstream;
@@ -107,8 +114,10 @@ class Connection {
 
  private:
   Kind kind_;
+  sys::UniqueFd beneath_;  // the client's TLS, which the companion reads and writes
   Clock::time_point client_deadline_;
   Input input_ = Input::kOpen;
+  bool secure_ = false;
   bool expired_ = false;
   bool abandoned_ = false;
   std::optional<guard::HostPort> target_;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "proxy/reach.h"
+#include "proxy/tls_link.h"
 #include "proxy/tunnel.h"
 
 namespace cordon::proxy {
@@ -42,7 +43,8 @@ Task<std::optional<Refusal>> Exchange::Open() {
   reused_ = connection_.upstream && connection_.target() == target_;
   if (reused_) co_return std::nullopt;
   Drop();
-  co_return co_await Reach(connection_, target_, Purpose::kHttpRequest);
+  Purpose purpose = connection_.secure() ? Purpose::kHttpsRequest : Purpose::kHttpRequest;
+  co_return co_await Reach(connection_, target_, purpose);
 }
 
 void Exchange::Drop() {
@@ -51,8 +53,13 @@ void Exchange::Drop() {
 }
 
 std::string Exchange::RequestText() const {
-  guard::HostPort shown = target_;
-  std::string host = shown.port == 80 ? guard::ToString(shown.host) : guard::ToString(shown);
+  bool secure = connection_.secure();
+  bool usual = target_.port == (secure ? 443 : 80);
+  std::string host = usual ? guard::ToString(target_.host) : guard::ToString(target_);
+  if (secure) {
+    const auto& secrets = connection_.server.options.secrets;
+    return FormatRequest(WithSecrets(head_, secrets, target_), origin_form_, host);
+  }
   const ParentProxy* parent = HttpParentFor(connection_.server, target_);
   if (parent == nullptr) return FormatRequest(head_, origin_form_, host);
   std::string text = FormatRequest(head_, "http://" + host + origin_form_, host);
@@ -128,7 +135,7 @@ Task<void> Exchange::Receive() {
   if (complete) complete = co_await ReceiveBody(head);
   if (complete) answer_ = Answer::kComplete;
   // A client must not take half an answer for a whole one.
-  if (answer_ == Answer::kBroken) Reset(connection_.client);
+  if (answer_ == Answer::kBroken) connection_.ResetClient();
   // An answer before the end of the request: the rest of it is not read.
   ErrorCode ignored;
   if (!body_sent_ && connection_.client.is_open()) connection_.client.cancel(ignored);
@@ -202,7 +209,9 @@ Task<bool> Exchange::ReceiveBody(const ResponseHead& head) {
 Task<bool> Exchange::ReadUpstream() {
   std::array<char, kReadBytes> buffer;
   ReadResult got = co_await ReadSome(*connection_.upstream, buffer);
-  if (got.error) problem_ = "the connection to the server broke";
+  bool ended = !got.error && got.bytes == 0;
+  bool broke_off = ended && connection_.secure() && BrokeOff(*connection_.upstream);
+  if (got.error || broke_off) problem_ = "the connection to the server broke";
   if (got.error || got.bytes == 0) co_return false;
   connection_.idle.Touch();
   from_upstream_.append(buffer.data(), got.bytes);

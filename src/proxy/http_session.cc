@@ -78,7 +78,7 @@ Task<void> ServeConnect(Connection& connection, RequestHead head) {
   Server& server = connection.server;
   target = server.Meant(*target);
   auto decision = guard::DecideHost(server.Rules(), target->host, target->port);
-  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target->host)) {
+  if (decision.allowed && NeedsLook(server, *target)) {
     bool told = co_await connection.Write(kEstablished);
     if (told) co_await RunInspected(connection, *target);
     co_return;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/base64.h"
 #include "base/error.h"
 
 namespace cordon::proxy {
@@ -101,22 +102,6 @@ bool Covers(const ParentProxy::Exception& exception, const guard::HostPort& targ
                                   target.host.name.ends_with("." + exception.host.name));
 }
 
-std::string Base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    size_t count = std::min<size_t>(3, bytes.size() - i);
-    unsigned group = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<ParentProxy> ParseParentProxy(std::string_view url, std::string_view no_proxy) {
@@ -160,7 +145,7 @@ bool GoesThrough(const ParentProxy& parent, const guard::HostPort& target) {
 }
 
 std::string BasicCredentials(const ParentProxy& parent) {
-  return "Basic " + Base64(parent.user + ":" + parent.password);
+  return "Basic " + base::ToBase64(parent.user + ":" + parent.password);
 }
 
 }  // namespace cordon::proxy

@@ -62,6 +62,7 @@ class Proxy::Impl {
     }
     try {
       server_.resolver.Cancel();
+      server_.tls.reset();
       for (Connection* connection : server_.connections) connection->Cut();
       io_.restart();
       io_.poll();
@@ -75,6 +76,9 @@ class Proxy::Impl {
     if (!server_.options.upstream.empty()) {
       CORDON_ASSIGN_OR_RETURN(server_.parent,
                               ParseParentProxy(server_.options.upstream, server_.options.no_proxy));
+    }
+    if (server_.options.tls.valid()) {
+      server_.tls = Adopt(server_.executor, std::move(server_.options.tls));
     }
     if (!server_.own.Refresh()) return base::SystemError("getifaddrs", errno);
     for (sys::UniqueFd& fd : listeners.mux) {

@@ -11,6 +11,7 @@
 
 #include "cordon/result.h"
 #include "guard/net_rules.h"
+#include "proxy/credential.h"
 #include "proxy/net_event.h"
 #include "sys/fd.h"
 
@@ -49,6 +50,8 @@ struct ProxyOptions {
   std::string no_proxy;  // names, suffixes and CIDRs that `upstream` is not used for
   Limits limits;
   EventSink on_event;
+  sys::UniqueFd tls;  // of a tls::Companion; without it no TLS is looked into
+  std::vector<Secret> secrets;
   SocketFactory inside;  // of the sandbox's network namespace, for `publish`
 };
 

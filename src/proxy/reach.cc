@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "proxy/dial.h"
 #include "proxy/parent_link.h"
+#include "proxy/tls_link.h"
 
 namespace cordon::proxy {
 namespace {
@@ -99,6 +100,14 @@ Task<std::optional<Refusal>> ReachByParent(Connection& connection, const ParentP
   co_return Refusal::Failed("the upstream proxy: " + problem);
 }
 
+Task<std::optional<Refusal>> Secure(Connection& connection, const guard::Host& host) {
+  connection.idle.deadline = ConnectDeadline(connection.server);
+  std::string problem = co_await ConnectTls(connection, host);
+  if (problem.empty()) co_return std::nullopt;
+  connection.upstream.reset();
+  co_return Refusal::Failed(problem);
+}
+
 }  // namespace
 
 const ParentProxy* HttpParentFor(const Server& server, const guard::HostPort& target) {
@@ -120,6 +129,9 @@ Task<std::optional<Refusal>> Reach(Connection& connection, guard::HostPort targe
     refusal = co_await ReachByParent(connection, *server.parent, target, purpose, address);
   } else {
     refusal = co_await ReachDirect(connection, target, address);
+  }
+  if (!refusal && purpose == Purpose::kHttpsRequest) {
+    refusal = co_await Secure(connection, target.host);
   }
   connection.idle.Touch();
   if (refusal) {

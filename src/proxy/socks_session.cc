@@ -1,6 +1,5 @@
 // A client that speaks SOCKS5.
 #include "proxy/connection.h"
-#include "proxy/http_rules.h"
 #include "proxy/reach.h"
 #include "proxy/tunnel.h"
 
@@ -51,7 +50,7 @@ Task<void> Connect(Connection& connection, SocksRequest request) {
   guard::HostPort target = server.Meant({*host, request.port});
   request.host = target.host.name;
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
-  if (decision.allowed && HasHttpRules(server.options.rules.http_rules, target.host)) {
+  if (decision.allowed && NeedsLook(server, target)) {
     co_await Reply(connection, SocksReply::kOk);
     co_await RunInspected(connection, target);
     co_return;

@@ -3,9 +3,14 @@
 #include "base/strings.h"
 #include "proxy/client_hello.h"
 #include "proxy/http_rules.h"
+#include "proxy/reach.h"
+#include "proxy/tls_link.h"
 
 namespace cordon::proxy {
 namespace {
+
+constexpr char kTlsHandshake = 0x16;
+constexpr int kHttpPort = 80;
 
 enum class Look { kPass, kNeedMore, kDeny };
 
@@ -99,15 +104,58 @@ Refusal NotSeen() {
           .detail = "its requests cannot be seen inside TLS"};
 }
 
+// Neither TLS nor bound by rules.
+Task<void> RunUnseen(Connection& connection, guard::HostPort target) {
+  connection.ExpectNothing();
+  auto refusal = co_await Reach(connection, target, Purpose::kTunnel);
+  if (!refusal) {
+    co_await RunTunnel(connection);
+    co_return;
+  }
+  connection.Deny(target.host.name, target.port, *refusal);
+  connection.Cut();
+}
+
+Task<void> RunInsideTls(Connection& connection, guard::HostPort target) {
+  Looked looked{Look::kPass, {}};
+  if (!target.host.address) looked = co_await LookAtClient(connection, target.host);
+  Refusal refusal{.reason = Reason::kNameMismatch, .detail = looked.detail};
+  if (looked.look == Look::kPass) {
+    connection.ExpectWithin(connection.server.options.limits.handshake_ms);
+    refusal = {.reason = Reason::kRequestInvalid};
+    refusal.detail = co_await ServeTls(connection, target.host);
+  }
+  if (refusal.detail.empty() && looked.look == Look::kPass) {
+    connection.ExpectWithin(connection.server.options.limits.handshake_ms);
+    co_await ServeHttpFor(connection, target);
+    co_return;
+  }
+  connection.Deny(target.host.name, target.port, refusal);
+  connection.Cut();
+}
+
 }  // namespace
+
+bool NeedsLook(const Server& server, const guard::HostPort& target) {
+  const guard::NetRules& rules = server.options.rules;
+  return HasHttpRules(rules.http_rules, target.host) ||
+         guard::IsIntercepted(rules, target.host, target.port);
+}
 
 Task<void> RunInspected(Connection& connection, guard::HostPort target) {
   connection.ExpectWithin(connection.server.options.limits.handshake_ms);
   bool begun = !connection.in.empty();
   if (!begun) begun = co_await connection.ReadMore();
   if (!begun) co_return;
-  if (connection.in[0] != 0x16) {
-    co_await ServeHttpFor(connection, target);
+  const guard::NetRules& rules = connection.server.options.rules;
+  bool http = target.port == kHttpPort || HasHttpRules(rules.http_rules, target.host);
+  if (connection.in[0] != kTlsHandshake) {
+    if (http) co_await ServeHttpFor(connection, target);
+    if (!http) co_await RunUnseen(connection, target);
+    co_return;
+  }
+  if (guard::IsIntercepted(rules, target.host, target.port)) {
+    co_await RunInsideTls(connection, target);
     co_return;
   }
   connection.Deny(target.host.name, target.port, NotSeen());

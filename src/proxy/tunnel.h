@@ -14,8 +14,13 @@ Task<void> RunTunnel(Connection& connection);
 // The same without a look.
 Task<void> RunRelay(Connection& connection);
 
-// For a host that has rules for its requests: they are read as HTTP, each of them
-// is decided, and what cannot be read is denied. Nothing is dialled yet.
+// Whether what is said to the target has to be seen: it has rules for its requests,
+// or its TLS is looked into.
+bool NeedsLook(const Server& server, const guard::HostPort& target);
+
+// For such a target: the client's requests are read as HTTP, inside TLS too where
+// it is intercepted, and each of them is decided. With rules, and on the port of
+// plain HTTP, what cannot be read is denied. Nothing is dialled yet.
 Task<void> RunInspected(Connection& connection, guard::HostPort target);
 
 }  // namespace cordon::proxy

@@ -91,6 +91,11 @@ Result<std::vector<proxy::Forward>> Egress::Publish() const {
   return forwards;
 }
 
+void Egress::LookInto(Interception& interception) {
+  tls_ = interception.companion.TakeControl();
+  secrets_ = std::move(interception.secrets);
+}
+
 Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   proxy::Listeners listeners = Sort(net_, std::move(sockets));
   CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
@@ -99,6 +104,8 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   options.upstream = net_.upstream;
   options.no_proxy = net_.no_proxy;
   options.limits.connections = MostConnections();
+  options.tls = std::move(tls_);
+  options.secrets = std::move(secrets_);
   options.on_event = [this](const proxy::NetEvent& event) { Record(event); };
   options.inside = [pidfd](guard::Family family) {
     return spawn::SocketInside(pidfd, family == guard::Family::kV4 ? AF_INET : AF_INET6);

@@ -9,6 +9,7 @@
 #include "cordon/outcome.h"
 #include "plan/net_plan.h"
 #include "proxy/proxy.h"
+#include "session/interception.h"
 #include "sys/fd.h"
 
 namespace cordon::session {
@@ -19,6 +20,8 @@ class Egress {
 
   // Whether the run needs a proxy at all.
   bool needed() const;
+  // Before the start: TLS is looked into with these, which are taken.
+  void LookInto(Interception& interception);
   // `sockets` are those of backend::InsideSockets.
   Status Start(std::vector<sys::UniqueFd> sockets, int pidfd);
   // Ends the proxy; after it the violations are complete.
@@ -29,6 +32,8 @@ class Egress {
   void Record(const proxy::NetEvent& event);
 
   const plan::NetPlan& net_;
+  sys::UniqueFd tls_;
+  std::vector<proxy::Secret> secrets_;
   std::mutex mutex_;
   std::vector<Violation> violations_;  // guarded by mutex_
   uint64_t dropped_ = 0;               // guarded by mutex_

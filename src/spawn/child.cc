@@ -402,7 +402,8 @@ long Run(Child& child, const Step& step) noexcept {
       if (fd < 0 || step.data.empty()) return fd < 0 ? fd : Close(fd, 0);
       long written =
           Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
-      return Close(fd, written < 0 ? written : 0);
+      bool whole = written == static_cast<long>(step.data.size());
+      return Close(fd, written < 0 ? written : whole ? 0 : -ENOSPC);
     }
     case Op::kMakeLink:
       return Syscall(__NR_symlinkat, Arg(step.data.c_str()), slots[step.slot],

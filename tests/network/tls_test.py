@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+"""`cordon run` looks into TLS: requests of intercepted hosts are decided one by one,
+their servers are verified for real, and secrets are put in outside the sandbox."""
+import hashlib
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+import fakenet
+from fakenet import Server, read_until
+
+BUNDLE = os.path.realpath("/etc/ssl/certs/ca-certificates.crt")
+KEY = "ghp_R3alS3cretV4lueThatStaysOutside00"
+FILE_KEY = "tok-live-0123456789ABCdefghij"
+BIG = b"0123456789abcdef" * 200_000
+ZONE = {"api.ok.test": ["93.184.216.10"], "plain.ok.test": ["93.184.216.10"],
+        "bad.ok.test": ["93.184.216.11"], "other.ok.test": ["93.184.216.12"]}
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def make_ca(folder, name):
+    key, cert = os.path.join(folder, name + ".key"), os.path.join(folder, name + ".pem")
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", key, "-out", cert, "-days", "2", "-subj", f"/CN={name}")
+    return key, cert
+
+
+def make_leaf(folder, name, ca):
+    stem = os.path.join(folder, name)
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", stem + ".key", "-out", stem + ".csr", "-subj", f"/CN={name}")
+    with open(stem + ".ext", "w", encoding="ascii") as out:
+        out.write(f"subjectAltName=DNS:{name}\n")
+    openssl("x509", "-req", "-in", stem + ".csr", "-CA", ca[1], "-CAkey", ca[0], "-CAcreateserial",
+            "-days", "2", "-extfile", stem + ".ext", "-out", stem + ".pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(stem + ".pem", stem + ".key")
+    return context
+
+
+NOT_TESTS = ("start", "run", "output", "touch", "companion_of")
+
+
+class TlsServer:
+    """HTTP/1.1 inside TLS, with a certificate by the name asked for."""
+
+    def __init__(self, address, contexts):
+        self.heads, self.contexts = [], contexts
+        first = next(iter(contexts.values()))
+        first.sni_callback = self.choose
+        self.server = Server(address, 443, lambda c: self.talk(first.wrap_socket(c, server_side=True)))
+
+    def choose(self, connection, name, _):
+        if name in self.contexts:
+            connection.context = self.contexts[name]
+
+    def talk(self, connection):
+        data = b""
+        while True:
+            data = read_until(connection, b"\r\n\r\n", data)
+            head, data = data.split(b"\r\n\r\n", 1)
+            self.heads.append(head.decode())
+            path, body = head.split(b" ")[1], b""
+            for line in head.split(b"\r\n"):
+                if line.lower().startswith(b"content-length: "):
+                    while len(data) < int(line[16:]):
+                        data += connection.recv(65536)
+                    body, data = data[:int(line[16:])], data[int(line[16:]):]
+            if path == b"/ws":
+                connection.sendall(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n"
+                                   b"Connection: Upgrade\r\n\r\nfirst")
+                connection.sendall(connection.recv(100).upper())
+                connection.unwrap()
+                return
+            if path in (b"/close", b"/cut"):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nuntil the end")
+                if path == b"/close":
+                    connection.unwrap()
+                return  # without a close_notify: somebody may have cut it
+            answer = BIG if path == b"/big" else b"saw " + b" ".join(head.split(b" ")[:2]) + b" " + body + b"\n"
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+
+
+class Tests:
+    def __init__(self, folder):
+        self.folder = folder
+        self.workspace = os.path.join(folder, "w")
+        os.mkdir(self.workspace)
+        os.chmod(self.workspace, 0o777)
+        self.ca = make_ca(folder, "test-root")
+        stranger = make_ca(folder, "stranger")
+        leaf = lambda name, ca=self.ca: make_leaf(folder, name, ca)
+        subprocess.run(["mount", "--bind", self.ca[1], BUNDLE], check=True)
+        fakenet.NameServer(ZONE)
+        self.api = TlsServer("93.184.216.10", {n: leaf(n) for n in ("api.ok.test", "plain.ok.test")})
+        self.bad = TlsServer("93.184.216.11", {"bad.ok.test": leaf("bad.ok.test", stranger)})
+        self.other = TlsServer("93.184.216.12", {"other.ok.test": leaf("other.ok.test")})
+
+    def start(self, line, policy='[net.tls]\nintercept = ["api.ok.test", "bad.ok.test"]\n', **env):
+        path = os.path.join(self.folder, "policy.toml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write('preset = "workspace"\n[net]\nmode = "proxy"\nallow = { only = ["*.ok.test"] }\n'
+                      + policy)
+        words = [*fakenet.person(), os.environ["CORDON_BIN"], "run", "--policy", path, "--workspace", self.workspace, "--",
+                 "sh", "-c", line]
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, **env},
+                                cwd=self.workspace)
+
+    def run(self, *args, **kwargs):
+        with self.start(*args, **kwargs) as process:
+            out, err = process.communicate(timeout=120)
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def output(self, *args, **kwargs):
+        result = self.run(*args, **kwargs)
+        assert result.returncode == 0, result
+        return result.stdout
+
+    def clients_need_no_flags(self):
+        assert "saw GET /a" in self.output("curl -sS https://api.ok.test/a")
+        assert "saw GET /b" in self.output("curl -sS --noproxy '*' https://api.ok.test/b")
+        assert "saw GET /c" in self.output("curl -sS -x socks5h://127.0.0.1:3128 https://api.ok.test/c")
+        python = "import urllib.request as u; print(u.urlopen(\"https://api.ok.test/d\").read())"
+        assert "saw GET /d" in self.output(f"/usr/bin/python3 -c '{python}'")
+
+    def only_listed_hosts_are_intercepted(self):
+        issuer = lambda host: self.output(f"curl -sSv https://{host}/ 2>&1 | grep issuer")
+        assert "Cordon" in issuer("api.ok.test")
+        assert "test-root" in issuer("plain.ok.test")
+
+    def bodies_and_connections_are_kept(self):
+        said = self.output("curl -sSv -d hello https://api.ok.test/1 https://api.ok.test/2 2>&1")
+        assert "saw POST /1 hello" in said and "saw POST /2 hello" in said, said
+        assert "Re-using existing connection" in said, said
+        digest = hashlib.sha256(BIG).hexdigest()
+        assert digest in self.output("curl -sS https://api.ok.test/big | sha256sum")
+
+    def websockets_work(self):
+        said = self.output("printf 'GET /ws HTTP/1.1\\r\\nHost: api.ok.test\\r\\nConnection: Upgrade\\r\\n"
+                           "Upgrade: websocket\\r\\n\\r\\n' > q; (cat q; sleep 1; printf word; sleep 1) | "
+                           "openssl s_client -quiet -connect api.ok.test:443 -servername api.ok.test 2>e")
+        assert "first" in said and "WORD" in said, said
+
+    def an_answer_cut_short_is_not_passed_on_as_whole(self):
+        assert self.output("curl -sS https://api.ok.test/close") == "until the end"
+        result = self.run("curl -sS https://api.ok.test/cut")
+        assert result.returncode != 0, result
+
+    def rules_decide_requests(self):
+        policy = ('[net.tls]\nintercept = ["api.ok.test"]\n[[net.rule]]\nhost = "api.ok.test"\n'
+                  'methods = ["GET"]\npaths = ["/v1/**"]\n')
+        assert "saw GET /v1/x" in self.output("curl -sS https://api.ok.test/v1/x", policy)
+        before = len(self.api.heads)
+        for flags in ("-X POST https://api.ok.test/v1/x", "https://api.ok.test/v2",
+                      "--path-as-is https://api.ok.test/v1/../v2"):
+            said = self.output(f"curl -sSi --suppress-connect-headers {flags}", policy)
+            assert said.startswith("HTTP/1.1 403 ") and "X-Cordon-Reason: host_denied" in said, said
+        assert len(self.api.heads) == before, self.api.heads[before:]
+
+    def servers_are_verified(self):
+        said = self.output("curl -sSi --suppress-connect-headers https://bad.ok.test/")
+        assert said.startswith("HTTP/1.1 502 ") and "certificate" in said, said
+        assert not self.bad.heads, self.bad.heads
+
+    def names_must_agree(self):
+        before = len(self.api.heads)
+        said = self.output("curl -sSi --suppress-connect-headers -H 'Host: plain.ok.test' https://api.ok.test/")
+        assert said.startswith("HTTP/1.1 403 ") and "name_mismatch" in said, said
+        result = self.run("curl -sS --connect-to plain.ok.test:443:api.ok.test:443 https://plain.ok.test/")
+        assert result.returncode != 0 and "saw" not in result.stdout, result
+        assert len(self.api.heads) == before, self.api.heads[before:]
+
+    def secrets_stay_outside(self):
+        policy = ('[[net.credential]]\nhost = "api.ok.test"\nheader = "Authorization"\n'
+                  'format = "Bearer {}"\nfrom = "env:API_KEY"\n')
+        result = self.run("env; echo \"key $API_KEY\"; curl -sS https://api.ok.test/added; "
+                          "curl -sS -H \"Authorization: token $API_KEY\" https://api.ok.test/replaced; "
+                          "curl -sS -u \"me:$API_KEY\" https://api.ok.test/basic; "
+                          "curl -sS -H \"Authorization: token $API_KEY\" https://other.ok.test/",
+                          policy, API_KEY=KEY, COPY=f"x{KEY}", CORDON_UNUSED="1")
+        assert result.returncode == 0, result
+        assert KEY not in result.stdout + result.stderr, result
+        shown = next(line[4:] for line in result.stdout.splitlines() if line.startswith("key "))
+        assert len(shown) == len(KEY) and shown.startswith("ghp_"), shown
+        seen = {head.split(" ")[1]: head for head in self.api.heads}
+        assert f"\nAuthorization: Bearer {KEY}" in seen["/added"], seen["/added"]
+        assert f"\nAuthorization: token {KEY}" in seen["/replaced"], seen["/replaced"]
+        assert "\nAuthorization: Basic bWU6Z2hwX1IzYWxTM2NyZXRWNGx1" in seen["/basic"], seen["/basic"]
+        assert shown in self.other.heads[-1] and KEY not in self.other.heads[-1], self.other.heads[-1]
+
+    def secrets_of_files_and_commands(self):
+        path = os.path.join(self.workspace, "token")
+        with open(path, "w", encoding="ascii") as out:
+            out.write(FILE_KEY + "\n")
+        os.chmod(path, 0o644)
+        policy = ('[[net.credential]]\nhost = "api.ok.test"\nheader = "x-api-key"\nfrom = "file:token"\n'
+                  f'[[net.credential]]\nhost = "*.ok.test"\nheader = "X-Made"\nfrom = "command:echo {KEY}"\n')
+        result = self.run("cat token; curl -sS -H \"x-api-key: $(cat token)\" https://api.ok.test/file", policy)
+        assert result.returncode == 0 and FILE_KEY not in result.stdout, result
+        assert result.stdout.startswith("tok-"), result
+        head = self.api.heads[-1]
+        assert f"\nx-api-key: {FILE_KEY}" in head and f"\nX-Made: {KEY}" in head, head
+        with open(path, encoding="ascii") as file:
+            assert file.read() == FILE_KEY + "\n"
+
+    def a_missing_secret_stops_the_run(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "env:NOT_SET"\n'
+        result = self.run("echo ran", policy)
+        assert result.returncode == 125 and "NOT_SET" in result.stderr, result
+        assert "ran" not in result.stdout, result
+
+    def the_users_own_authority_signs(self):
+        own = make_ca(self.workspace, "own-root")
+        os.chmod(own[0], 0o644)
+        policy = ('[net.tls]\nintercept = ["api.ok.test"]\n'
+                  f'ca = {{ cert = "{own[1]}", key = "{own[0]}" }}\n')
+        said = self.output("curl -sSv https://api.ok.test/own 2>&1; cat own-root.key || echo hidden", policy)
+        assert "saw GET /own" in said and "CN=own-root" in said, said
+        assert "hidden" in said and "PRIVATE KEY" not in said, said
+
+    def many_connections_and_large_uploads(self):
+        said = self.output("seq 200 | xargs -P 20 -I@ curl -sS https://api.ok.test/n@ | grep -c 'saw GET /n'")
+        assert said.strip() == "200", said
+        said = self.output("head -c 5000000 /dev/zero | tr '\\0' z > up; "
+                           "curl -sS -H Expect: --data-binary @up https://api.ok.test/up | tr -d 'z\n'; wc -c < up")
+        assert said.split() == ["saw", "POST", "/up", "5000000"], said[:200]
+
+    def the_proxy_alone_refuses(self):
+        path = os.path.join(self.folder, "alone.toml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write('[net]\nmode = "proxy"\n[net.tls]\nintercept = ["api.ok.test"]\n')
+        result = subprocess.run([os.environ["CORDON_BIN"], "proxy", "--listen", "127.0.0.1:0", "--policy", path],
+                                capture_output=True, text=True, timeout=60)
+        assert result.returncode == 125 and "net.tls.intercept" in result.stderr, result
+
+    def the_companion_ends_with_the_run(self):
+        for end in (lambda process: process.kill(), lambda process: self.touch("go")):
+            before = len(self.api.heads)
+            with self.start("rm -f go; curl -sS https://api.ok.test/alive; "
+                            "while ! [ -e go ]; do sleep 0.1; done") as process:
+                while len(self.api.heads) == before and process.poll() is None:
+                    time.sleep(0.05)
+                pid = self.companion_of(process.pid)
+                end(process)
+            assert pid, process
+            while self.companion_of(process.pid, pid):  # the test's own time limit ends this
+                time.sleep(0.05)
+
+    def touch(self, name):
+        with open(os.path.join(self.workspace, name), "w", encoding="ascii"):
+            pass
+
+    @staticmethod
+    def companion_of(parent, known=None):
+        """The pid of the companion that `parent` started."""
+        for pid in [known] if known else filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            if name == "cordon-tls" and (known or int(rest.split()[1]) == parent):
+                return pid
+        return None
+
+
+def main():
+    if not os.path.exists(BUNDLE):
+        print("skipped: no CA bundle here")
+        return fakenet.SKIP
+    fakenet.enter()
+    folder = tempfile.mkdtemp(prefix="tls")
+    os.chmod(folder, 0o755)
+    tests = Tests(folder)
+    wanted = sys.argv[1:]
+    for name, test in vars(Tests).items():
+        if name.startswith("_") or name in NOT_TESTS or (wanted and name not in wanted):
+            continue
+        test(tests)
+        print("ok", name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
