@@ -529,6 +529,42 @@ def signals_end_calls_that_wait(t):
 
 
 @SUITE.allowed
+def connects_that_block_are_as_ever(t):
+    """Done at once or waited for, and the socket still blocks afterwards."""
+    import fcntl
+    import socket
+    import threading
+    os.chdir(t.dir)
+    local = socket.socket(socket.AF_UNIX)
+    local.bind("served")
+    local.listen(0)
+    remote = socket.create_server(("127.0.0.1", 0))
+    closed = socket.socket()
+    closed.bind(("127.0.0.1", 0))  # nobody listens there
+
+    def connect(kind, address, family=socket.AF_INET):
+        sock = socket.socket(family, kind)
+        try:
+            sock.connect(address)
+        finally:
+            assert not fcntl.fcntl(sock, fcntl.F_GETFL) & os.O_NONBLOCK
+        return sock
+    kept = [connect(socket.SOCK_STREAM, remote.getsockname()),
+            connect(socket.SOCK_DGRAM, remote.getsockname())]
+    assert kept[0].getpeername() == remote.getsockname()
+    try:
+        connect(socket.SOCK_STREAM, closed.getsockname())
+        raise AssertionError("connected to nobody")
+    except ConnectionRefusedError:
+        pass
+    wanted = 4  # more than the queue takes: some of them wait for an accept
+    server = threading.Thread(target=lambda: [local.accept() for _ in range(wanted)])
+    threading.Timer(0.2, server.start).start()
+    kept += [connect(socket.SOCK_STREAM, "served", socket.AF_UNIX) for _ in range(wanted)]
+    assert all(sock.getpeername() for sock in kept)
+
+
+@SUITE.allowed
 def paths_are_opened_whatever_else_is_asked(t):
     """O_PATH makes the kernel forget O_CREAT."""
     os.chdir(t.dir)
