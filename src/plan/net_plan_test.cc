@@ -218,9 +218,6 @@ TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
 }
 
 TEST_F(PlanNetTest, WhatIsNotBuiltIsRefused) {
-  policy_.net.tls_intercept = {{"a.test", {}}};
-  EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.tls.intercept"));
-  policy_.net.tls_intercept = {};
   policy_.net.external = {.command = {"my-proxy"}};
   EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.external"));
 }

@@ -206,7 +206,7 @@ class Tests:
             answer = proxy.ask(b"POST http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding: "
                                b"chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\nGET http://ok.test/2 HTTP/1.1\r\n\r\n")
             assert b" 200 " not in answer, answer
-            assert len(self.web[0].came) == before + 1
+            assert len(self.web[0].came) <= before + 1, "what followed it was read as a request"
 
     def socks_speaks_its_replies(self):
         with Proxy(*ALLOW) as proxy:
