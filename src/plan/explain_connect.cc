@@ -87,8 +87,11 @@ Verdict ByRules(const Policy& policy, const guard::NetRules& rules, const guard:
 Result<Verdict> ExplainConnect(const Policy& policy, const guard::HostPort& target) {
   CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, ResolveNetRules(policy));
   if (rules.mode == NetMode::kOpen) return OnOpenNetwork(policy);
-  if (IsLoopback(target.host)) return OnLoopback(policy, target.port);
-  return ByRules(policy, rules, target);
+  if (!IsLoopback(target.host)) return ByRules(policy, rules, target);
+  Verdict verdict = ByRules(policy, rules, target);
+  if (!verdict.allowed) return OnLoopback(policy, target.port);
+  verdict.detail = "the host's, by the proxy; without it this is the sandbox's own loopback";
+  return verdict;
 }
 
 }  // namespace cordon::plan
