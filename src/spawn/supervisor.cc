@@ -37,7 +37,6 @@ using std::chrono::milliseconds;
 
 // Between "please end" and "end".
 constexpr milliseconds kGrace{2000};
-constexpr milliseconds kWatchInterval{20};
 constexpr milliseconds kNamesInterval{50};
 constexpr uint64_t kCaptureLimit = 1 << 20;
 
@@ -158,7 +157,7 @@ class Run {
   int Timeout() const {
     std::optional<Clock::time_point> next = kill_at_ ? kill_at_ : deadline_;
     if (watch_->needed()) {
-      Clock::time_point sample = Clock::now() + kWatchInterval;
+      Clock::time_point sample = Clock::now() + watch_->interval();
       next = next ? std::min(*next, sample) : sample;
     }
     if (keeper_) {

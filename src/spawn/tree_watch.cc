@@ -79,7 +79,9 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan)
 
 std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
   // The cheap measure counts shared pages many times: it can only be too high.
-  if (memory_ && Sum(proc_.get(), Resident) > *memory_) {
+  uint64_t resident = memory_ ? Sum(proc_.get(), Resident) : 0;
+  near_ = memory_ && resident > *memory_ / 2;
+  if (memory_ && resident > *memory_) {
     Excess excess{Reason::kMemoryLimit, 0, {}};
     uint64_t most = 0;
     uint64_t total = Sum(proc_.get(), [&](int proc, const char* pid) {
