@@ -60,15 +60,7 @@ class Proxy::Impl {
       io_.stop();
       thread_.join();
     }
-    try {
-      server_.resolver.Cancel();
-      server_.tls.reset();
-      for (Connection* connection : server_.connections) connection->Cut();
-      io_.restart();
-      io_.poll();
-    } catch (const std::exception&) {
-      // Memory ran out: what is left goes with the process.
-    }
+    EndConnections();
     for (Connection* connection : server_.connections) connection->Abandon();
   }
 
@@ -109,13 +101,25 @@ class Proxy::Impl {
   }
 
  private:
+  void EndConnections() {
+    try {
+      server_.resolver.Cancel();
+      server_.tls.reset();
+      for (Connection* connection : server_.connections) connection->Cut();
+      io_.restart();
+      io_.poll();
+    } catch (const std::exception&) {
+      return;  // memory ran out: what is left goes with the process
+    }
+  }
+
   void Run() {
     for (;;) {
       try {
         io_.run();
         return;
       } catch (const std::exception&) {
-        // Of one handler; the others go on.
+        continue;  // of one handler; the others go on
       }
     }
   }

@@ -171,8 +171,8 @@ class Resolver::Impl : public std::enable_shared_from_this<Impl> {
     ConfigStamp stamp = ConfigStamp::Now();
     if (channel_ != nullptr && (stamp == stamp_ || !queries_.empty())) return true;
     CloseChannel();
-    static const int initialised = ares_library_init(ARES_LIB_INIT_ALL);
-    if (initialised != ARES_SUCCESS) return false;
+    static const int kInitialised = ares_library_init(ARES_LIB_INIT_ALL);
+    if (kInitialised != ARES_SUCCESS) return false;
     char files_then_dns[] = "fb";
     ares_options options{};
     options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES;
