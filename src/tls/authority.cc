@@ -21,7 +21,7 @@ Error Failed(const std::string& what) {
       .code = Code::kSystem, .reason = Reason::kSystemCall, .message = what + ": " + LastReason()};
 }
 
-KeyPtr NewKey() { return KeyPtr(EVP_EC_gen("P-256")); }
+KeyPtr NewKey() { return KeyPtr(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256")); }
 
 bool SetSerial(X509* certificate) {
   std::array<unsigned char, kSerialBytes> bytes;

@@ -42,8 +42,8 @@ void FreeHost(void*, void* host, CRYPTO_EX_DATA*, int, long, void*) { OPENSSL_fr
 
 // Where an SSL keeps the host that its client has to ask for.
 int HostIndex() {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeHost);
-  return index;
+  static const int kIndex = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeHost);
+  return kIndex;
 }
 
 // The proxy has compared the names already; that it read them as OpenSSL does is
