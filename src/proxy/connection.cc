@@ -98,7 +98,7 @@ void Connection::SetPlaintext(Socket plaintext) {
 // that is connected to nothing again resets its connection, whoever else holds it.
 void Connection::ResetClient() {
   sockaddr nothing{.sa_family = AF_UNSPEC};
-  if (beneath_.valid()) static_cast<void>(connect(beneath_.get(), &nothing, sizeof nothing));
+  if (beneath_.valid()) static_cast<void>(!connect(beneath_.get(), &nothing, sizeof nothing));
   Reset(client);
 }
 
