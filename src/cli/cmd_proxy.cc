@@ -120,14 +120,6 @@ void Tell(const Options& options, const proxy::NetEvent& event) {
   }
 }
 
-std::string Variable(const policy::Context& context, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    auto found = context.env.find(name);
-    if (found != context.env.end() && !found->second.empty()) return found->second;
-  }
-  return {};
-}
-
 Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
   PolicyFlags flags = options.policy;
   // Without a policy only what the flags allow: strict has no name of its own.
@@ -141,12 +133,9 @@ Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
   }
   // Here the mode says nothing about a sandbox: with no name allowed, none is.
   if (made.rules.mode == NetMode::kNone) made.rules.mode = NetMode::kProxy;
-  made.upstream = loaded.policy.net.upstream;
-  if (made.upstream.empty()) {
-    made.upstream = Variable(loaded.context, {"https_proxy", "HTTPS_PROXY", "all_proxy",
-                                              "ALL_PROXY", "http_proxy", "HTTP_PROXY"});
-  }
-  made.no_proxy = Variable(loaded.context, {"no_proxy", "NO_PROXY"});
+  plan::Parent parent = plan::ParentOf(loaded.policy.net, loaded.context.env);
+  made.upstream = std::move(parent.upstream);
+  made.no_proxy = std::move(parent.no_proxy);
   made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
   return made;
 }

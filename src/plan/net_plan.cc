@@ -161,6 +161,15 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   return rules;
 }
 
+Parent ParentOf(const NetPolicy& policy, const std::map<std::string, std::string>& environment) {
+  Parent parent{policy.upstream, Variable(environment, {"no_proxy", "NO_PROXY"})};
+  if (parent.upstream.empty()) {
+    parent.upstream = Variable(environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+                                             "http_proxy", "HTTP_PROXY"});
+  }
+  return parent;
+}
+
 Result<NetPlan> PlanNet(const NetInputs& in) {
   const NetPolicy& policy = in.policy.net;
   CORDON_TRY(CheckSupported(policy));
@@ -195,12 +204,9 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
                                  "net.allow names " + std::to_string(net.ports.size()) +
                                      " ports; at most " + std::to_string(kMostPorts) + " can be");
   }
-  net.upstream = policy.upstream;
-  if (net.upstream.empty()) {
-    net.upstream = Variable(in.environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
-                                             "http_proxy", "HTTP_PROXY"});
-  }
-  net.no_proxy = Variable(in.environment, {"no_proxy", "NO_PROXY"});
+  Parent parent = ParentOf(policy, in.environment);
+  net.upstream = std::move(parent.upstream);
+  net.no_proxy = std::move(parent.no_proxy);
   return net;
 }
 

@@ -69,6 +69,13 @@ inline constexpr std::string_view kInsideV6 = "fd63:6f72:646f:6e::1";
 // error with its place.
 Result<guard::NetRules> ResolveNetRules(const Policy& policy);
 
+// The parent proxy: the policy's, or else the environment's.
+struct Parent {
+  std::string upstream;
+  std::string no_proxy;
+};
+Parent ParentOf(const NetPolicy& policy, const std::map<std::string, std::string>& environment);
+
 struct NetInputs {
   const Policy& policy;
   const host::PathProbe& probe;

@@ -256,7 +256,8 @@ TEST_F(PlanNetTest, AGrantOfTheHostIsListedAsSuch) {
 class NameServiceFilesTest : public testing::Test {
  protected:
   NameServiceFilesTest() {
-    paths_.Link("/etc/resolv.conf", "/run/resolve/stub").File("/run/resolve/stub", "nameserver x");
+    paths_.Link("/etc/resolv.conf", "/run/resolve/made.conf")
+        .File("/run/resolve/made.conf", "nameserver x");
     paths_.File("/etc/hosts").Directory("/tmp");
     policy_.read = {{.path = "/"}};
     net_.mode = NetMode::kProxy;
@@ -277,7 +278,7 @@ class NameServiceFilesTest : public testing::Test {
 TEST_F(NameServiceFilesTest, StandWhereTheHostsAre) {
   auto files = Files("box");
   EXPECT_EQ(files.size(), 2u);
-  EXPECT_EQ(files["/run/resolve/stub"], "nameserver 127.0.0.1\n");
+  EXPECT_EQ(files["/run/resolve/made.conf"], "nameserver 127.0.0.1\n");
   EXPECT_THAT(files["/etc/hosts"], HasSubstr("127.0.0.1 localhost\n"));
   EXPECT_THAT(files["/etc/hosts"], HasSubstr("127.0.1.1 box\n"));
   EXPECT_THAT(Files()["/etc/hosts"], Not(HasSubstr("127.0.1.1")));

@@ -1,7 +1,6 @@
 #include "proxy/proxy.h"
 
 #include <boost/asio/post.hpp>
-#include <csignal>
 #include <exception>
 #include <thread>
 
@@ -10,6 +9,7 @@
 #include "proxy/connection.h"
 #include "proxy/dns_responder.h"
 #include "proxy/dns_server.h"
+#include "sys/signals.h"
 
 namespace cordon::proxy {
 namespace {
@@ -31,20 +31,6 @@ Task<void> Sweep(Server& server, Signal& accepted) {
     }
   }
 }
-
-// Signals are for the threads of the host program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -86,7 +72,7 @@ class Proxy::Impl {
     }
     CORDON_TRY(StartDns(std::move(listeners)));
     Spawn(server_.executor, Sweep(server_, accepted_));
-    SignalsBlocked blocked;
+    sys::SignalsBlocked blocked;  // signals are for the threads of the host program
     thread_ = std::thread([this] { Run(); });
     return {};
   }

@@ -15,6 +15,7 @@
 
 #include "spawn/child.h"
 #include "sys/raw.h"
+#include "sys/signals.h"
 #include "sys/uapi.h"
 
 namespace cordon::spawn {
@@ -73,16 +74,16 @@ int Run(int (*entry)(void*), Task& task, uint64_t shared = 0) {
   void* stack = mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return ENOMEM;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   raw::CloneArgs clone{};
   clone.flags = CLONE_VM | CLONE_VFORK | shared;
   clone.exit_signal = SIGCHLD;
   clone.stack = reinterpret_cast<uint64_t>(stack);
   clone.stack_size = kStackSize;
-  long pid = raw::Clone3(clone, entry, &task);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  long pid;
+  {
+    sys::SignalsBlocked blocked;
+    pid = raw::Clone3(clone, entry, &task);
+  }
   int error = pid < 0 ? static_cast<int>(-pid) : static_cast<int>(-task.result);
   while (pid > 0 && waitpid(static_cast<pid_t>(pid), nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -23,6 +23,7 @@
 #include "spawn/child.h"
 #include "spawn/init_image.h"
 #include "sys/raw.h"
+#include "sys/signals.h"
 #include "sys/uapi.h"
 
 namespace cordon::spawn {
@@ -50,23 +51,6 @@ class Stack {
 
  private:
   void* base_;
-};
-
-// No signal handler of the host process may run in the child, whose memory is
-// the host process's own.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 Result<sys::UniqueFd> InitProgram() {
@@ -182,7 +166,8 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   clone.stack_size = kStackSize;
   long pid;
   {
-    SignalsBlocked blocked;
+    // No handler of the host process may run in the child, whose memory is its own.
+    sys::SignalsBlocked blocked;
     pid = raw::Clone3(clone, RunChild, &input);
   }
   if (pid < 0) {
