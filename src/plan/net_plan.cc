@@ -45,13 +45,6 @@ Result<std::vector<HostPattern>> Patterns(const Entries& entries, PatternUse use
 }
 
 Status CheckSupported(const NetPolicy& net) {
-  auto refuse = [](const char* key, const char* what) {
-    return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
-                             "remove the key, or wait for the release that brings it");
-  };
-  if (net.external && !net.external->command.empty()) {
-    return refuse("net.external", "starting an external proxy");
-  }
   bool proxied = net.mode == NetMode::kProxy || net.mode == NetMode::kPublic;
   auto needs_proxy = [](const char* key) {
     return base::InvalidArgument(Reason::kPolicyBadValue,
@@ -117,20 +110,33 @@ void AddOnce(int port, std::vector<int>& ports) {
 }
 
 // A port inside has one use.
+Error Clash(int port, const char* with) {
+  return base::InvalidArgument(Reason::kPolicyBadValue, "net.host_ports: " + std::to_string(port) +
+                                                            " inside is already " + with);
+}
+
 Status CheckPorts(const NetPlan& net) {
-  auto clash = [](int port, const char* with) {
-    return base::InvalidArgument(
-        Reason::kPolicyBadValue,
-        "net.host_ports: " + std::to_string(port) + " inside is already " + with);
-  };
   bool ours = net.proxied() && !net.external;
   for (int port : net.host_ports) {
-    if (ours && port == kProxyPort) return clash(port, "the proxy's");
-    if (ours && port == kDnsPort) return clash(port, "the name server's");
+    if (ours && port == kProxyPort) return Clash(port, "the proxy's");
+    if (ours && port == kDnsPort) return Clash(port, "the name server's");
     // It would lead to the host and back without end.
     bool published = std::ranges::find(net.publish, port) != net.publish.end();
-    if (published) return clash(port, "the server's that net.publish is for");
+    if (published) return Clash(port, "the server's that net.publish is for");
   }
+  return {};
+}
+
+Status AddExternal(ExternalProxy external, NetPlan& net) {
+  if (!external.command.empty()) {
+    // Its port outside is known once it runs; inside it is where ours would be.
+    external.http = kProxyPort;
+    bool taken = std::ranges::find(net.host_ports, kProxyPort) != net.host_ports.end();
+    if (taken) return Clash(kProxyPort, "the proxy's");
+  }
+  AddOnce(external.http, net.host_ports);
+  AddOnce(external.socks, net.host_ports);
+  net.external = std::move(external);
   return {};
 }
 
@@ -184,11 +190,7 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   CORDON_TRY(AddSockets(policy.unix_sockets, in.probe, "net.unix_sockets", net.unix_sockets));
   CORDON_TRY(AddSockets(policy.unix_sockets_dangerous, in.probe, "net.unix_sockets_dangerous",
                         net.unix_sockets));
-  if (net.proxied() && policy.external) {
-    net.external = *policy.external;
-    AddOnce(net.external->http, net.host_ports);
-    AddOnce(net.external->socks, net.host_ports);
-  }
+  if (net.proxied() && policy.external) CORDON_TRY(AddExternal(*policy.external, net));
   CORDON_TRY(CheckPorts(net));
   if (!net.proxied() || net.external) return net;
   CORDON_ASSIGN_OR_RETURN(net.rules, ResolveNetRules(in.policy));

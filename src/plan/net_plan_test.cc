@@ -217,9 +217,15 @@ TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
   EXPECT_THAT(Refusal(), HasSubstr("net.deny"));
 }
 
-TEST_F(PlanNetTest, WhatIsNotBuiltIsRefused) {
+TEST_F(PlanNetTest, AnExternalProxyThatIsStartedIsWhereOursWouldBe) {
   policy_.net.external = {.command = {"my-proxy"}};
-  EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.external"));
+  NetPlan net = Plan();
+  EXPECT_THAT(net.host_ports, ElementsAre(kProxyPort));
+  EXPECT_EQ(net.external->http, kProxyPort);
+  EXPECT_EQ(ProxyVariables(net)["HTTPS_PROXY"], "http://127.0.0.1:3128");
+  EXPECT_FALSE(ProxyVariables(net).contains("ALL_PROXY"));
+  policy_.net.host_ports = {kProxyPort};
+  EXPECT_THAT(Refusal(), HasSubstr("net.host_ports"));
 }
 
 TEST_F(PlanNetTest, WhatOnlyAProxyCanDoNeedsOne) {

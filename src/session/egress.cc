@@ -98,6 +98,10 @@ void Egress::LookInto(Interception& interception) {
 
 Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   proxy::Listeners listeners = Sort(net_, std::move(sockets));
+  for (proxy::Forward& forward : listeners.host_ports) {
+    bool external = external_port_ != 0 && forward.port == plan::kProxyPort;
+    if (external) forward.port = external_port_;
+  }
   CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
   proxy::ProxyOptions options;
   options.rules = net_.rules;

@@ -22,6 +22,8 @@ class Egress {
   bool needed() const;
   // Before the start: TLS is looked into with these, which are taken.
   void LookInto(Interception& interception);
+  // Before the start: the proxy that net.external starts listens there.
+  void LeadToExternal(int port) { external_port_ = port; }
   // `sockets` are those of backend::InsideSockets.
   Status Start(std::vector<sys::UniqueFd> sockets, int pidfd);
   // Ends the proxy; after it the violations are complete.
@@ -33,6 +35,7 @@ class Egress {
 
   const plan::NetPlan& net_;
   sys::UniqueFd tls_;
+  int external_port_ = 0;
   std::vector<proxy::Secret> secrets_;
   std::mutex mutex_;
   std::vector<Violation> violations_;  // guarded by mutex_

@@ -16,6 +16,7 @@
 #include "host/real_paths.h"
 #include "plan/floor.h"
 #include "session/egress.h"
+#include "session/external_proxy.h"
 #include "session/interception.h"
 #include "session/without.h"
 #include "sys/process.h"
@@ -131,12 +132,15 @@ Result<plan::Plan> Prepare(const Request& request) {
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
   LeaveOut(request, plan);
+  CORDON_ASSIGN_OR_RETURN(std::optional<ExternalProcess> external,
+                          StartExternal(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
   LeaveOut(spec);
   Egress egress(plan.net);
   if (interception) egress.LookInto(*interception);
+  if (external) egress.LeadToExternal(external->port);
   spawn::SuperviseOptions with_network = options;
   if (egress.needed()) {
     with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {

@@ -243,13 +243,6 @@ def a_port_that_we_need_ourselves(at):
     expect(done.returncode == 0, "the same twice", done)
 
 
-@case
-def what_is_not_built_is_refused(at):
-    for text, word in (('external = { command = ["true"] }', "net.external"),):
-        done = at.run("true", flags=world.policy(at, f'[net]\nmode = "proxy"\nallow = ["allowed.test"]\n{text}\n'))
-        expect(done.returncode == 125 and word in done.stderr, "not refused", done)
-
-
 # --- rules for plain HTTP ----------------------------------------------------------------
 
 @case
