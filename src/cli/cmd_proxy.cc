@@ -1,4 +1,5 @@
 // cordon proxy [POLICY] --listen ADDR:PORT
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -17,8 +18,10 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/policy_flags.h"
+#include "host/real_paths.h"
 #include "plan/net_plan.h"
 #include "proxy/proxy.h"
+#include "session/interception.h"
 
 namespace cordon::cli {
 namespace {
@@ -29,6 +32,7 @@ constexpr timespec kLookForChanges{.tv_sec = 1, .tv_nsec = 0};
 struct Options {
   PolicyFlags policy;
   std::string listen;
+  std::string ca_out;
   bool json = false;
 
   OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
@@ -120,24 +124,57 @@ void Tell(const Options& options, const proxy::NetEvent& event) {
   }
 }
 
-Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
+struct Loaded {
+  plan::NetPlan net;
+  std::map<std::string, std::string> environment;
+};
+
+Result<Loaded> Load(const Options& options) {
   PolicyFlags flags = options.policy;
   // Without a policy only what the flags allow: strict has no name of its own.
   if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
-  proxy::ProxyOptions made;
-  CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
-  if (!made.rules.intercept.empty()) {
-    return base::Unsupported("net.tls.intercept and net.credential work in `cordon run` only",
-                             "nobody but a sandbox trusts the authority that is made for it");
-  }
+  plan::NetPlan net;
+  CORDON_ASSIGN_OR_RETURN(net.rules, plan::ResolveNetRules(loaded.policy));
   // Here the mode says nothing about a sandbox: with no name allowed, none is.
-  if (made.rules.mode == NetMode::kNone) made.rules.mode = NetMode::kProxy;
+  if (net.rules.mode == NetMode::kNone) net.rules.mode = NetMode::kProxy;
   plan::Parent parent = plan::ParentOf(loaded.policy.net, loaded.context.env);
-  made.upstream = std::move(parent.upstream);
-  made.no_proxy = std::move(parent.no_proxy);
-  made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
-  return made;
+  net.upstream = std::move(parent.upstream);
+  net.no_proxy = std::move(parent.no_proxy);
+  net.tls_ca = std::move(loaded.policy.net.tls_ca);
+  net.credentials = std::move(loaded.policy.net.credentials);
+  net.trust_source = plan::TrustSource(host::RealPaths(), loaded.context.env);
+  return Loaded{std::move(net), std::move(loaded.context.env)};
+}
+
+// Its clients have to trust the authority; the key never leaves the companion.
+Status WriteAuthority(const std::string& path, std::string_view pem) {
+  sys::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid() || write(fd.get(), pem.data(), pem.size()) != static_cast<ssize_t>(pem.size())) {
+    return base::SystemError("--ca-out " + path, errno);
+  }
+  return {};
+}
+
+Result<std::optional<session::Interception>> StartTls(const Options& options,
+                                                      const Loaded& loaded) {
+  bool made_here = loaded.net.intercepts() && !loaded.net.tls_ca;
+  if (made_here && options.ca_out.empty()) {
+    return base::InvalidArgument(
+        Reason::kUsage, "net.tls.intercept and net.credential need --ca-out FILE",
+        "the clients have to trust the authority whose certificate is written there");
+  }
+  if (!loaded.net.needs_tls()) return std::optional<session::Interception>();
+  if (loaded.net.trust_source.empty()) {
+    return base::Unsupported("TLS of the proxy: this host has no bundle of certificate authorities",
+                             "install ca-certificates, or name one by SSL_CERT_FILE");
+  }
+  CORDON_ASSIGN_OR_RETURN(session::Interception made,
+                          session::StartTls(loaded.environment, loaded.net));
+  if (!options.ca_out.empty()) {
+    CORDON_TRY(WriteAuthority(options.ca_out, made.companion.ca_pem()));
+  }
+  return std::optional(std::move(made));
 }
 
 // Tells when one of the --policy files is not what it was.
@@ -166,13 +203,13 @@ class FileWatch {
 };
 
 void Reload(const Options& options, proxy::Proxy& proxy) {
-  auto made = ProxyOptionsFor(options);
-  if (made) {
-    proxy.Reload(std::move(made->rules));
+  auto loaded = Load(options);
+  if (loaded) {
+    proxy.Reload(std::move(loaded->net.rules));
     fmt::print(stderr, "cordon: policy read anew\n");
     return;
   }
-  Error error = std::move(made).error();
+  Error error = std::move(loaded).error();
   error.message = "the last good policy stays: " + error.message;
   PrintError(error);
 }
@@ -193,7 +230,16 @@ Status Serve(const Options& options) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   RaiseDescriptorLimit();
-  CORDON_ASSIGN_OR_RETURN(proxy::ProxyOptions made, ProxyOptionsFor(options));
+  CORDON_ASSIGN_OR_RETURN(Loaded loaded, Load(options));
+  CORDON_ASSIGN_OR_RETURN(auto tls, StartTls(options, loaded));
+  proxy::ProxyOptions made{.rules = std::move(loaded.net.rules),
+                           .upstream = std::move(loaded.net.upstream),
+                           .no_proxy = std::move(loaded.net.no_proxy)};
+  if (tls) {
+    made.tls = tls->companion.TakeControl();
+    made.secrets = std::move(tls->secrets);
+  }
+  made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, Listen(options.listen));
   int port = PortOf(listener);
   proxy::Listeners listeners;
@@ -220,6 +266,10 @@ Action SetupProxy(CLI::App& app) {
   app.add_option("--listen", options->listen, "Where to listen; port 0 takes any")
       ->type_name("ADDR:PORT")
       ->required();
+  app.add_option(
+         "--ca-out", options->ca_out,
+         "Where to write the certificate of the authority that intercepted TLS is signed by")
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "Print every connection and denial as a line of JSON");
   app.footer(
       "Denials are told on stderr. A changed --policy file is read anew, as is all of it on\n"

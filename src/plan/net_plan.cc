@@ -15,6 +15,11 @@
 namespace cordon::plan {
 namespace {
 
+// Debian and most others, Fedora and RHEL, SUSE, Alpine.
+constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                         "/etc/pki/tls/certs/ca-bundle.crt",
+                                         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
 using guard::HostPattern;
 using guard::PatternUse;
 
@@ -235,18 +240,29 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
   return files;
 }
 
+std::string TrustSource(const host::PathProbe& probe,
+                        const std::map<std::string, std::string>& environment) {
+  std::string named = Variable(environment, {"SSL_CERT_FILE"});
+  if (!named.empty()) return named;
+  for (std::string_view path : kBundles) {
+    host::PathInfo info = probe.Inspect(std::string(path));
+    if (info.type == host::FileType::kRegular) return info.canonical;
+  }
+  return {};
+}
+
 Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
                  const std::map<std::string, std::string>& environment, NetPlan& net) {
+  if (!net.needs_tls()) return {};
+  net.trust_source = TrustSource(probe, environment);
+  if (net.trust_source.empty()) {
+    return base::Unsupported("TLS of the proxy: this host has no bundle of certificate authorities",
+                             "install ca-certificates, or name one by SSL_CERT_FILE");
+  }
   if (!net.intercepts()) return {};
-  // Debian and most others, Fedora and RHEL, SUSE, Alpine.
-  constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                           "/etc/pki/tls/certs/ca-bundle.crt",
-                                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-  net.trust_source = Variable(environment, {"SSL_CERT_FILE"});
   for (std::string_view path : kBundles) {
     host::PathInfo info = probe.Inspect(std::string(path));
     if (info.type != host::FileType::kRegular) continue;
-    if (net.trust_source.empty()) net.trust_source = info.canonical;
     if (!Decide(fs, Access::kRead, info.canonical).allowed) continue;
     net.trust_bundle = info.canonical;
     return {};

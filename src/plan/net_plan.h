@@ -41,8 +41,8 @@ struct NetPlan {
   std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
   std::optional<TlsAuthority> tls_ca;     // files of the user's own
   std::vector<Credential> credentials;    // where they are, not what they are
-  // Of the authorities that the command trusts, when TLS is looked into: the host's,
-  // and where it is seen inside with ours added.
+  // Bundles of authorities: the host's, by which the proxy verifies servers, and where
+  // the command finds it with ours added, when its TLS is looked into.
   std::string trust_source;
   std::string trust_bundle;
   bool ipv6 = false;
@@ -50,6 +50,9 @@ struct NetPlan {
 
   bool own_namespace() const { return mode != NetMode::kOpen; }
   bool intercepts() const { return !rules.intercept.empty(); }
+  bool parent_by_tls() const { return upstream.starts_with("https://"); }
+  // Whether the proxy speaks TLS itself at all.
+  bool needs_tls() const { return intercepts() || parent_by_tls(); }
   bool proxied() const { return mode == NetMode::kProxy || mode == NetMode::kPublic; }
 };
 
@@ -97,8 +100,13 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
                                           const host::PathProbe& probe,
                                           const std::string& hostname);
 
+// The file of the authorities that the host trusts; empty where there is none.
+std::string TrustSource(const host::PathProbe& probe,
+                        const std::map<std::string, std::string>& environment);
+
 // Where the host's authorities are and where the command looks for them: sets
-// trust_source and trust_bundle. `unsupported` where it could not read them.
+// trust_source and trust_bundle, as far as needed. `unsupported` where one of the
+// two could not read them.
 Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
                  const std::map<std::string, std::string>& environment, NetPlan& net);
 

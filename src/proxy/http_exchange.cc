@@ -210,7 +210,7 @@ Task<bool> Exchange::ReadUpstream() {
   std::array<char, kReadBytes> buffer;
   ReadResult got = co_await ReadSome(*connection_.upstream, buffer);
   bool ended = !got.error && got.bytes == 0;
-  bool broke_off = ended && connection_.secure() && BrokeOff(*connection_.upstream);
+  bool broke_off = ended && connection_.upstream_in_tls && BrokeOff(*connection_.upstream);
   if (got.error || broke_off) problem_ = "the connection to the server broke";
   if (got.error || got.bytes == 0) co_return false;
   connection_.idle.Touch();
