@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -18,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/policy_flags.h"
+#include "cli/policy_watch.h"
 #include "host/real_paths.h"
 #include "plan/net_plan.h"
 #include "proxy/proxy.h"
@@ -176,31 +176,6 @@ Result<std::optional<session::Interception>> StartTls(const Options& options,
   }
   return std::optional(std::move(made));
 }
-
-// Tells when one of the --policy files is not what it was.
-class FileWatch {
- public:
-  explicit FileWatch(const std::vector<std::string>& files) : files_(files), stamps_(Stamps()) {}
-  bool Changed() {
-    auto now = Stamps();
-    return std::exchange(stamps_, now) != now;
-  }
-
- private:
-  std::vector<std::string> Stamps() const {
-    std::vector<std::string> stamps;
-    for (const std::string& file : files_) {
-      struct stat status{};
-      stat(file.c_str(), &status);
-      stamps.push_back(fmt::format("{} {} {} {}", status.st_ino, status.st_size,
-                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
-    }
-    return stamps;
-  }
-
-  const std::vector<std::string>& files_;
-  std::vector<std::string> stamps_;
-};
 
 void Reload(const Options& options, proxy::Proxy& proxy) {
   auto loaded = Load(options);

@@ -172,6 +172,22 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   return rules;
 }
 
+Result<guard::NetRules> ReplanNetRules(const Policy& first, const Policy& now) {
+  bool other_way = now.net.mode == NetMode::kOpen || now.net.external;
+  if (other_way) {
+    return base::Unsupported("net.mode = \"open\" and net.external are for a run from its start",
+                             "start another run");
+  }
+  CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, ResolveNetRules(now));
+  CORDON_ASSIGN_OR_RETURN(guard::NetRules before, ResolveNetRules(first));
+  rules.intercept = std::move(before.intercept);
+  if (rules.mode == NetMode::kNone) {
+    rules.mode = NetMode::kProxy;
+    rules.allow.clear();
+  }
+  return rules;
+}
+
 Parent ParentOf(const NetPolicy& policy, const std::map<std::string, std::string>& environment) {
   Parent parent{policy.upstream, Variable(environment, {"no_proxy", "NO_PROXY"})};
   if (parent.upstream.empty()) {

@@ -72,6 +72,11 @@ inline constexpr std::string_view kInsideV6 = "fd63:6f72:646f:6e::1";
 // error with its place.
 Result<guard::NetRules> ResolveNetRules(const Policy& policy);
 
+// The rules of a run that began with `first` once its policy is `now`: who may be
+// reached, and by which requests. What is intercepted stays as it was. Refuses a way
+// out that a sandbox cannot change to.
+Result<guard::NetRules> ReplanNetRules(const Policy& first, const Policy& now);
+
 // The parent proxy: the policy's, or else the environment's.
 struct Parent {
   std::string upstream;

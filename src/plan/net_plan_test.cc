@@ -203,6 +203,25 @@ TEST_F(PlanNetTest, TheParentComesFromThePolicyOrTheEnvironment) {
   EXPECT_EQ(Plan().upstream, "http://chosen");
 }
 
+TEST_F(PlanNetTest, AChangedPolicyChangesWhoMayBeReached) {
+  policy_.net.tls_intercept = {{"a.test", {}}};
+  Policy now = policy_;
+  now.net.allow = {{"b.test", {}}};
+  now.net.tls_intercept = {};
+  auto rules = ReplanNetRules(policy_, now);
+  ASSERT_TRUE(rules);
+  EXPECT_EQ(rules->allow.size(), 1u);
+  EXPECT_EQ(rules->intercept.size(), 1u);
+  now.net.mode = NetMode::kNone;
+  EXPECT_THAT(ReplanNetRules(policy_, now)->allow, IsEmpty());
+  EXPECT_EQ(ReplanNetRules(policy_, now)->mode, NetMode::kProxy);
+  now.net.mode = NetMode::kOpen;
+  EXPECT_FALSE(ReplanNetRules(policy_, now));
+  now.net.mode = NetMode::kProxy;
+  now.net.external = {.http = 8080};
+  EXPECT_FALSE(ReplanNetRules(policy_, now));
+}
+
 TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
   policy_ = {};
   policy_.net.mode = NetMode::kOpen;

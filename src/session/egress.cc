@@ -6,16 +6,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 
 #include "backend/linux/net_ops.h"
 #include "base/error.h"
 #include "spawn/inside.h"
+#include "sys/signals.h"
 
 namespace cordon::session {
 namespace {
 
 // Distinct denials; a flood of names adds no more.
 constexpr size_t kMostViolations = 1000;
+constexpr std::chrono::seconds kNewsInterval(1);
 
 Result<sys::UniqueFd> ListenOnLoopback(int port) {
   sys::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -118,6 +122,19 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   return {};
 }
 
+void Egress::Follow(std::function<std::optional<guard::NetRules>()> news) {
+  sys::SignalsBlocked blocked;
+  follower_ = std::jthread([this, news = std::move(news)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    std::unique_lock lock(mutex);
+    while (!ended.wait_for(lock, stop, kNewsInterval, [&] { return stop.stop_requested(); })) {
+      auto rules = news();
+      if (rules) proxy_->Reload(std::move(*rules));
+    }
+  });
+}
+
 void Egress::Record(const proxy::NetEvent& event) {
   // A server that is down is nobody's rule.
   if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
@@ -142,6 +159,7 @@ void Egress::Record(const proxy::NetEvent& event) {
 }
 
 std::vector<Violation> Egress::Finish() {
+  follower_ = {};
   proxy_.reset();
   std::lock_guard lock(mutex_);
   if (dropped_ > 0) {

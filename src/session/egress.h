@@ -2,8 +2,10 @@
 // and keeps what it denied for the outcome.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "cordon/outcome.h"
@@ -26,6 +28,8 @@ class Egress {
   void LeadToExternal(int port) { external_port_ = port; }
   // `sockets` are those of backend::InsideSockets.
   Status Start(std::vector<sys::UniqueFd> sockets, int pidfd);
+  // After the start, until it ends: the rules change when `news` has others.
+  void Follow(std::function<std::optional<guard::NetRules>()> news);
   // Ends the proxy; after it the violations are complete.
   std::vector<Violation> Finish();
 
@@ -41,6 +45,7 @@ class Egress {
   std::vector<Violation> violations_;  // guarded by mutex_
   uint64_t dropped_ = 0;               // guarded by mutex_
   std::optional<proxy::Proxy> proxy_;
+  std::jthread follower_;  // uses proxy_
 };
 
 }  // namespace cordon::session

@@ -143,8 +143,10 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
   if (external) egress.LeadToExternal(external->port);
   spawn::SuperviseOptions with_network = options;
   if (egress.needed()) {
-    with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
-      return egress.Start(std::move(sockets), pidfd);
+    with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) -> Status {
+      CORDON_TRY(egress.Start(std::move(sockets), pidfd));
+      if (request.net_news) egress.Follow(request.net_news);
+      return Status();
     };
   }
   Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);

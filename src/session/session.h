@@ -1,6 +1,7 @@
 // One run, from a policy to an outcome. The only place that knows every layer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 
 namespace cordon::session {
 
+// Asked now and then, on a thread of its own: rules that hold from now on, or nothing.
+using NetNews = std::function<std::optional<guard::NetRules>()>;
+
 struct Request {
   Policy policy;
   std::string workspace;  // absolute
@@ -24,6 +28,7 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+  NetNews net_news;  // may be empty
 };
 
 // What would be done. Nothing is changed on the host.
