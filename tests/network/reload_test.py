@@ -23,6 +23,7 @@ class Session:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.said, self.heard = "", threading.Condition()
         threading.Thread(target=self.listen, daemon=True).start()
+        expect(self.tell("echo runs") == "runs", "it does not run")
 
     def listen(self):
         for line in self.process.stderr:
