@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "cli/policy_file.h"
 #include "cli/policy_watch.h"
 #include "guard/path.h"
 
@@ -71,7 +72,8 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
       .argv = std::move(argv),
       .environment = std::move(loaded.context.env),
       .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn,
-      .net_news = std::move(news)};
+      .net_news = std::move(news),
+      .program = RealPath("/proc/self/exe").value_or("")};
   // A named workspace need not be where we are; if we are inside it, we stay.
   if (char* here = get_current_dir_name()) {
     if (guard::IsInside(here, request.workspace)) request.directory = here;

@@ -229,12 +229,16 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
+  std::map<std::string, std::string> proxy = ProxyVariables(plan.net);
+  std::string ssh = SshCommand(plan.net, in.program);
+  bool seen = !ssh.empty() && Decide(plan.fs, Access::kRead, in.program).allowed;
+  if (seen) proxy["GIT_SSH_COMMAND"] = std::move(ssh);
   Environment environment = MakeEnvironment({.policy = in.policy.env,
                                              .caller = in.environment,
                                              .directory = in.command.directory,
                                              .cache_directory = cache_inside,
                                              .temp = fs.temp,
-                                             .proxy = ProxyVariables(plan.net)});
+                                             .proxy = std::move(proxy)});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);

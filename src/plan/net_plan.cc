@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -327,6 +328,15 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
                                    " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
                                    " -Dhttp.nonProxyHosts=localhost|127.*|0.0.0.0|[::1]";
   return variables;
+}
+
+std::string SshCommand(const NetPlan& net, const std::string& program) {
+  bool plain =
+      program.starts_with('/') && std::ranges::all_of(program, [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '_' || c == '-' || c == '+';
+      });
+  if (!net.proxied() || net.captures() || !plain) return {};
+  return "ssh -o ProxyCommand='" + program + " connect %h %p'";
 }
 
 }  // namespace cordon::plan

@@ -49,6 +49,8 @@ struct NetPlan {
   bool operator==(const NetPlan&) const = default;
 
   bool own_namespace() const { return mode != NetMode::kOpen; }
+  // Whether programs that know of no proxy are led to ours.
+  bool captures() const { return proxied() && !external; }
   bool intercepts() const { return !rules.intercept.empty(); }
   bool parent_by_tls() const { return upstream.starts_with("https://"); }
   // Whether the proxy speaks TLS itself at all.
@@ -118,6 +120,11 @@ Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
 // "NAME=value" pairs that lead programs to the proxy, and to the authorities that
 // they should trust.
 std::map<std::string, std::string> ProxyVariables(const NetPlan& net);
+
+// The value of GIT_SSH_COMMAND: ssh by the proxy, with `program`, which is cordon.
+// Empty where ssh needs none, because its connections are captured, and where
+// `program` cannot be written into a command as it stands.
+std::string SshCommand(const NetPlan& net, const std::string& program);
 
 // May a command inside connect there, and by which rule? Before resolution: an
 // allowed name may still resolve to an address that is denied.

@@ -191,6 +191,18 @@ TEST_F(PlanNetTest, AnExternalProxyIsReachedAsAHostPort) {
   EXPECT_THAT(Plan().host_ports, ElementsAre(1080, 5432, 8080));
 }
 
+TEST_F(PlanNetTest, SshNeedsACommandWhereNothingIsCaptured) {
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"), "");
+  policy_.net.external = {.http = 8080};
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"),
+            "ssh -o ProxyCommand='/usr/bin/cordon connect %h %p'");
+  for (const char* program : {"", "cordon", "/a b/cordon", "/a'/cordon", "/a%h/cordon"}) {
+    EXPECT_EQ(SshCommand(Plan(), program), "") << program;
+  }
+  policy_ = {};
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"), "");
+}
+
 TEST_F(PlanNetTest, TheParentComesFromThePolicyOrTheEnvironment) {
   environment_ = {{"HTTP_PROXY", "http://third"}, {"ALL_PROXY", "socks5h://second"}};
   EXPECT_EQ(Plan().upstream, "socks5h://second");

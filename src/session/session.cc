@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/doctor.h"
+#include "host/permission.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
 #include "session/egress.h"
@@ -76,6 +77,14 @@ bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
   return true;
 }
 
+// Its real path, if this user may execute it.
+std::string Executable(const std::string& program, const host::PathProbe& probe) {
+  host::PathInfo info = probe.Inspect(program);
+  bool runs = info.type == host::FileType::kRegular &&
+              host::CheckPermission(info.canonical, host::Permission::kExecute);
+  return runs ? info.canonical : std::string();
+}
+
 enum class Caches { kLookOnly, kMake };
 
 Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
@@ -110,7 +119,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
        .terminal_streams = request.terminal_streams,
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
        .cache_directory = cache,
-       .state_directory = StateDirectory(request.environment)});
+       .state_directory = StateDirectory(request.environment),
+       .program = Executable(request.program, probe)});
 }
 
 // The launch knows only the errno; why the host denies user namespaces is found

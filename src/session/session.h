@@ -28,7 +28,8 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
-  NetNews net_news;  // may be empty
+  NetNews net_news;     // may be empty
+  std::string program;  // of `cordon` itself, where this is it
 };
 
 // What would be done. Nothing is changed on the host.

@@ -9,7 +9,7 @@ import sys
 import time
 
 import world
-from contained import CORDON, case, expect
+from contained import BIN, CORDON, case, expect, need
 from world import EVIL, PYTHON, UNPROXIED
 
 WORLD = None
@@ -118,6 +118,40 @@ def it_ends_with_a_killed_supervisor(at):
             expect(all(map(alive, told["pids"])), "it is not there while the run is")
             process.send_signal(number)
         gone(told["pids"])
+
+
+def cordons_own(at, more=""):
+    return world.policy(at, f'[net]\nmode = "proxy"\nexternal = {{ command = ["sh", "-c", "exec {BIN} proxy '
+                        f'--listen 127.0.0.1:$CORDON_PROXY_PORT --allow-domain ssh.test:22"] }}\n{more}')
+
+
+@case
+def ssh_goes_by_the_proxy(at):
+    flags = cordons_own(at)
+    need("ssh", "git")
+    WORLD.forget()
+    done = at.run("sh", "-c", "git ls-remote ssh://git@ssh.test/repo", flags=flags)
+    expect(len(WORLD.greeted) == 1 and WORLD.greeted[0].startswith(b"SSH-2.0-OpenSSH"), f"{WORLD.greeted}", done)
+    done = at.run("sh", "-c", "git ls-remote ssh://git@evil.test/repo", flags=flags)
+    expect(len(WORLD.greeted) == 1 and "evil.test" in done.stderr and "403" in done.stderr, "not told why", done)
+    done = at.run("sh", "-c", "echo $GIT_SSH_COMMAND", flags=cordons_own(at, '[env.set]\nGIT_SSH_COMMAND = "mine"\n'))
+    expect(done.stdout == "mine\n", "the policy's own word", done)
+    done = at.run("sh", "-c", "echo ${GIT_SSH_COMMAND-captured}", flags=world.NET)
+    expect(done.stdout == "captured\n", "where ssh needs none, the repository's own choice holds", done)
+
+
+@case
+def any_stream_goes_by_the_proxy(at):
+    """cordon connect, by HTTP and by SOCKS5; with no proxy named it dials."""
+    for before, code in (("", 0), ("unset HTTPS_PROXY https_proxy;", 0),
+                         (world.UNPROXIED.replace("\n", ";"), 0)):
+        WORLD.forget()
+        done = at.run("sh", "-c", f"{before} echo hello | {BIN} connect ssh.test 22", flags=world.NET)
+        expect(done.returncode == code and done.stdout == "SSH-2.0-fake\n", "not reached", done)
+        expect(WORLD.greeted == [b"hello\n"], f"{WORLD.greeted}", done)
+        done = at.run("sh", "-c", f"{before} echo hello | {BIN} connect evil.test 22", flags=world.NET)
+        expect(done.returncode == 1 and not done.stdout and WORLD.greeted == [b"hello\n"], "denied", done)
+    expect(at.run(BIN, "connect", "a b", "22", flags=world.NET).returncode == 1, "no name at all")
 
 
 if __name__ == "__main__":
