@@ -241,9 +241,8 @@ Action SetupProxy(CLI::App& app) {
   app.add_option("--listen", options->listen, "Where to listen; port 0 takes any")
       ->type_name("ADDR:PORT")
       ->required();
-  app.add_option(
-         "--ca-out", options->ca_out,
-         "Where to write the certificate of the authority that intercepted TLS is signed by")
+  app.add_option("--ca-out", options->ca_out,
+                 "Where the certificate of its TLS authority is written")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "Print every connection and denial as a line of JSON");
   app.footer(
