@@ -5,6 +5,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,10 @@ class Egress {
   void LeadToExternal(int port) { external_port_ = port; }
   // `sockets` are those of backend::InsideSockets.
   Status Start(std::vector<sys::UniqueFd> sockets, int pidfd);
+  // In mode `public` any port may be meant: makes a listener for an address and port
+  // that a program is about to connect to. On one thread.
+  bool captures_any() const { return net_.captures() && net_.mode == NetMode::kPublic; }
+  void CaptureAt(const std::string& address);
   // After the start, until it ends: the rules change when `news` has others.
   void Follow(std::function<std::optional<guard::NetRules>()> news);
   // Ends the proxy; after it the violations are complete.
@@ -40,6 +46,8 @@ class Egress {
   const plan::NetPlan& net_;
   sys::UniqueFd tls_;
   int external_port_ = 0;
+  int pidfd_ = -1;
+  std::set<std::string> captured_;  // by CaptureAt
   std::vector<proxy::Secret> secrets_;
   std::mutex mutex_;
   std::vector<Violation> violations_;  // guarded by mutex_

@@ -159,6 +159,9 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
       return Status();
     };
   }
+  if (egress.captures_any()) {
+    with_network.before_connect = [&](const std::string& address) { egress.CaptureAt(address); };
+  }
   Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
   std::vector<Violation> denied = egress.Finish();
   if (outcome) {

@@ -74,8 +74,9 @@ class Run {
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker = Broker::Start(
-          std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
+      Result<std::unique_ptr<Broker>> broker =
+          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(),
+                        plan_, options_.before_connect);
       if (!broker) {
         Kill();
         Reap();
