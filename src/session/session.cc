@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "backend/linux/namespaces.h"
@@ -129,12 +130,16 @@ Result<plan::Plan> Prepare(const Request& request) {
 }
 
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+  auto clone = std::make_unique<spawn::Clone>(backend::NamespacesFor(request.policy.net.mode));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
   LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
   LeaveOut(spec);
+  if (clone->namespaces() != spec.namespaces) {
+    clone = std::make_unique<spawn::Clone>(spec.namespaces);
+  }
   Egress egress(plan.net);
   if (interception) egress.LookInto(*interception);
   spawn::SuperviseOptions with_network = options;
@@ -143,7 +148,7 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
       return egress.Start(std::move(sockets), pidfd);
     };
   }
-  Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, *clone, with_network);
   std::vector<Violation> denied = egress.Finish();
   if (outcome) {
     outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());

@@ -37,7 +37,7 @@ struct SuperviseOptions {
 };
 
 // An Error means that the command never ran.
-Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
                           const SuperviseOptions& options);
 
 }  // namespace cordon::spawn
