@@ -49,7 +49,7 @@ TEST_F(MakePlanTest, WhatIsNotBuiltYetIsRefusedByName) {
       {"exec.deny", [](Policy& p) { p.exec.deny = {{.path = "/x"}}; }},
       {"workspace.provider", [](Policy& p) { p.workspace_provider = WorkspaceProvider::kOverlay; }},
       {"leaks.scan", [](Policy& p) { p.leaks.scan = true; }},
-      {"audit.log", [](Policy& p) { p.audit.log = "/l"; }},
+      {"audit.denials", [](Policy& p) { p.audit.denials = DenialDetail::kExact; }},
   };
   for (const auto& [key, set] : keys) {
     Policy before = policy_;
