@@ -142,7 +142,8 @@ TEST_F(DnsResponderTest, DeniedAddressesAreToldAsNoName) {
 
   real_["inside.wild.test"].push_back(*guard::ParseIp("8.8.8.8"));
   EXPECT_EQ(Ask("inside.wild.test", kA).addresses.size(), 1U);
-  EXPECT_EQ(events_.size(), 1U);
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_TRUE(events_[1].allowed);
 }
 
 TEST_F(DnsResponderTest, FailureOfTheResolverIsAFailure) {
