@@ -75,8 +75,9 @@ class Run {
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker = Broker::Start(
-          std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
+      Result<std::unique_ptr<Broker>> broker =
+          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(),
+                        plan_, options_.on_violation);
       if (!broker) {
         Kill();
         Reap();
@@ -209,6 +210,7 @@ class Run {
         killed_ = excess->largest;
         limit_kills_.push_back(
             {Reason::kMemoryLimit, "kill", base::Printable(excess->name), "limits.memory", "", 1});
+        if (options_.on_violation) options_.on_violation(limit_kills_.back());
       }
       return;
     }
