@@ -2,13 +2,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <memory>
 #include <thread>
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "plan/net_plan.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct Options {
   std::string host;
-  int port = 0;
+  std::string port;
 };
 
 // Until the end of `from`, or until nobody takes what it says.
@@ -39,21 +40,30 @@ void Copy(int from, int to) {
   }
 }
 
+Result<int> ParsePort(const std::string& text) {
+  uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, failed] = std::from_chars(text.data(), end, port);
+  if (failed == std::errc() && stop == end && port != 0) return port;
+  return base::InvalidArgument(Reason::kUsage, base::Printable(text) + " is no port");
+}
+
 Result<sys::UniqueFd> Connect(const Options& options) {
+  CORDON_ASSIGN_OR_RETURN(int port, ParsePort(options.port));
   CORDON_ASSIGN_OR_RETURN(guard::Host host, guard::ParseHost(options.host));
   plan::Parent named = plan::ParentOf({}, sys::Environment());
   std::optional<proxy::ParentProxy> parent;
   if (!named.upstream.empty()) {
     CORDON_ASSIGN_OR_RETURN(parent, proxy::ParseParentProxy(named.upstream, named.no_proxy));
   }
-  return proxy::ConnectThrough(parent, {std::move(host), options.port});
+  return proxy::ConnectThrough(parent, {std::move(host), port});
 }
 
 int Run(const Options& options) {
   auto connected = Connect(options);
   if (!connected) {
     PrintError(connected.error());
-    return kExitNegative;
+    return connected.error().reason == Reason::kUsage ? kExitUsage : kExitNegative;
   }
   int fd = connected->get();
   std::thread([fd] {
@@ -66,11 +76,11 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupConnect(CLI::App& app) {
+Action SetupConnect(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  app.add_option("host", options->host, "A name or an address")->required();
-  app.add_option("port", options->port, "1 to 65535")->required()->check(CLI::Range(1, 65535));
-  app.footer(
+  arguments.Required("HOST", options->host, "A name or an address");
+  arguments.Required("PORT", options->port, "1 to 65535");
+  arguments.Footer(
       "Its standard streams become a connection there, by the proxy of HTTPS_PROXY, ALL_PROXY or\n"
       "HTTP_PROXY (less NO_PROXY), or directly without one. For programs that want a command:\n"
       "ssh -o ProxyCommand='cordon connect %h %p' HOST\n"

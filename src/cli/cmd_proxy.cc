@@ -5,13 +5,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
+#include <tuple>
 
+#include "audit/log.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "cli/command.h"
@@ -92,17 +94,6 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string EventJson(const proxy::NetEvent& event) {
-  return fmt::format(
-      "{{\"operation\": \"{}\", \"allowed\": {}, \"reason\": {}, \"host\": {}, \"address\": {}, "
-      "\"port\": {}, \"rule\": {}, \"hint\": {}, \"detail\": {}, \"bytes_out\": {}, "
-      "\"bytes_in\": {}, \"duration_ms\": {}}}\n",
-      event.operation == proxy::NetOperation::kConnect ? "connect" : "lookup", event.allowed,
-      event.allowed ? "null" : JsonQuote(ReasonId(event.reason)), JsonQuote(event.host),
-      JsonQuote(event.address), event.port, JsonQuote(event.rule), JsonQuote(event.hint),
-      JsonQuote(event.detail), event.bytes_out, event.bytes_in, event.duration_ms);
-}
-
 std::string EventText(const proxy::NetEvent& event) {
   std::string what = event.host;
   if (event.port != 0) what += ":" + std::to_string(event.port);
@@ -116,17 +107,40 @@ std::string EventText(const proxy::NetEvent& event) {
                      base::Printable(what), ReasonId(event.reason), base::Printable(why));
 }
 
-void Tell(const Options& options, const proxy::NetEvent& event) {
-  if (options.json) {
-    Print(EventJson(event));
-  } else if (!event.allowed) {
-    fmt::print(stderr, "{}", EventText(event));
+// Where events go: as text to stderr or as JSON to stdout, and to `audit.log`.
+class Teller {
+ public:
+  static Result<std::unique_ptr<Teller>> Create(const Options& options, const std::string& log) {
+    auto teller = std::make_unique<Teller>();
+    std::string run = audit::NewRunId();
+    if (options.json) {
+      sys::UniqueFd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+      teller->out_.emplace(std::move(out), run, audit::Log::kUnlimited);
+    }
+    if (log.empty()) return teller;
+    auto file = audit::OpenFile(log);
+    if (!file) return std::move(file).error().Within("audit.log");
+    teller->log_.emplace(std::move(*file), run, audit::Log::kUnlimited);
+    return teller;
   }
-}
+
+  void Tell(const proxy::NetEvent& event) {
+    if (out_) std::ignore = out_->Record(event);
+    if (!out_ && !event.allowed) fmt::print(stderr, "{}", EventText(event));
+    Status kept = log_ ? log_->Record(event) : Status();
+    if (!kept && !failing_) fmt::print(stderr, "cordon: audit.log: {}\n", kept.error().message);
+    failing_ = !kept;
+  }
+
+ private:
+  std::optional<audit::Log> out_, log_;
+  bool failing_ = false;  // said once until it works again
+};
 
 struct Loaded {
   plan::NetPlan net;
   std::map<std::string, std::string> environment;
+  std::string audit_log;
 };
 
 Result<Loaded> Load(const Options& options) {
@@ -144,7 +158,7 @@ Result<Loaded> Load(const Options& options) {
   net.tls_ca = std::move(loaded.policy.net.tls_ca);
   net.credentials = std::move(loaded.policy.net.credentials);
   net.trust_source = plan::TrustSource(host::RealPaths(), loaded.context.env);
-  return Loaded{std::move(net), std::move(loaded.context.env)};
+  return Loaded{std::move(net), std::move(loaded.context.env), std::move(loaded.policy.audit.log)};
 }
 
 // Its clients have to trust the authority; the key never leaves the companion.
@@ -214,7 +228,9 @@ Status Serve(const Options& options) {
     made.tls = tls->companion.TakeControl();
     made.secrets = std::move(tls->secrets);
   }
-  made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
+  CORDON_ASSIGN_OR_RETURN(std::unique_ptr<Teller> teller,
+                          Teller::Create(options, loaded.audit_log));
+  made.on_event = [&teller](const proxy::NetEvent& event) { teller->Tell(event); };
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, Listen(options.listen));
   int port = PortOf(listener);
   proxy::Listeners listeners;
@@ -235,17 +251,19 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupProxy(CLI::App& app) {
+Action SetupProxy(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddPolicyFlags(app, options->policy);
-  app.add_option("--listen", options->listen, "Where to listen; port 0 takes any")
-      ->type_name("ADDR:PORT")
-      ->required();
-  app.add_option("--ca-out", options->ca_out,
-                 "Where the certificate of its TLS authority is written")
-      ->type_name("FILE");
-  app.add_flag("--json", options->json, "Print every connection and denial as a line of JSON");
-  app.footer(
+  AddPolicyFlags(arguments, options->policy);
+  arguments.Add({.name = "--listen",
+                 .value = "ADDR:PORT",
+                 .doc = "Where to listen; port 0 takes any",
+                 .target = &options->listen,
+                 .presence = Argument::Presence::kRequired});
+  arguments.Option("--ca-out", options->ca_out, "FILE",
+                   "Where the certificate of its TLS authority is written");
+  arguments.Flag("--json", options->json,
+                 "Print every event as a line of JSON, as audit.log has it");
+  arguments.Footer(
       "Denials are told on stderr. A changed --policy file is read anew, as is all of it on\n"
       "SIGHUP; one that cannot be read leaves the last good one in force.\n"
       "Exit status: 0 ended by SIGTERM or SIGINT, 2 bad usage, 125 it could not start.");

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cli/policy_file.h"
 #include "cli/policy_watch.h"
 #include "guard/path.h"
+#include "session/audit_trail.h"
 
 namespace cordon::cli {
 namespace {
@@ -49,14 +49,15 @@ Status LeaveRootIfRoot(const RunFlags& flags, const session::Request& request) {
 
 }  // namespace
 
-void AddRunFlags(CLI::App& app, RunFlags& flags) {
-  AddPolicyFlags(app, flags.policy);
-  app.add_option("--user", flags.user, "Started by root: run as this user (default: nobody)")
-      ->type_name("UID[:GID]");
-  app.add_flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
+void AddRunFlags(Arguments& arguments, RunFlags& flags) {
+  AddPolicyFlags(arguments, flags.policy);
+  arguments.Option("--user", flags.user, "UID[:GID]",
+                   "Started by root: run as this user (default: nobody)");
+  arguments.Flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose) {
   CORDON_TRY(CheckBackend(flags.policy.backend));
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
@@ -79,12 +80,12 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
     if (guard::IsInside(here, request.workspace)) request.directory = here;
     free(here);
   }
+  if (purpose == Purpose::kRun) CORDON_TRY(session::OpenAudit(request));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;
 }
 
-Result<std::vector<std::string>> CommandWords(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining();
+Result<Strings> CommandOf(Strings words) {
   if (words.empty()) return words;
   if (words[0] == "--") {
     words.erase(words.begin());

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <tuple>
 
 #include "backend/linux/net_ops.h"
 #include "base/error.h"
@@ -201,6 +202,7 @@ void Egress::Follow(std::function<std::optional<guard::NetRules>()> news) {
 }
 
 void Egress::Record(const proxy::NetEvent& event) {
+  if (log_ != nullptr) std::ignore = log_->Record(event);
   // A server that is down is nobody's rule.
   if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
   bool lookup = event.operation == proxy::NetOperation::kLookup;
