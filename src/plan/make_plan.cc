@@ -203,10 +203,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
-  // Whoever has the key is the authority.
-  if (plan.net.tls_ca) {
-    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
-  }
+  for (PathRule& secret : SecretFiles(plan.net)) fs.deny_read.push_back(std::move(secret));
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
