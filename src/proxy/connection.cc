@@ -18,6 +18,11 @@ uint64_t MillisecondsSince(Clock::time_point start) {
   return static_cast<uint64_t>(passed.count());
 }
 
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 1024;
+  return base::Printable(base::Utf8Prefix(text, kMost));
+}
+
 }  // namespace
 
 const guard::NetRules& Server::Rules() {
@@ -154,15 +159,16 @@ void Connection::Finish() {
   event_ = {};
 }
 
+// What the client said may be among it: it is shown to people, and written down.
 void Connection::Deny(std::string_view host, int port, const Refusal& refusal) {
   if (!server.options.on_event) return;
   server.options.on_event({.reason = refusal.reason,
-                           .host = base::Printable(host.substr(0, 255)),
+                           .host = Shown(host),
                            .address = refusal.address,
                            .port = port,
-                           .rule = refusal.rule,
-                           .hint = refusal.hint,
-                           .detail = refusal.detail});
+                           .rule = Shown(refusal.rule),
+                           .hint = Shown(refusal.hint),
+                           .detail = Shown(refusal.detail)});
 }
 
 int HttpStatusOf(Reason reason) {
@@ -171,11 +177,11 @@ int HttpStatusOf(Reason reason) {
 }
 
 std::string TextOf(const Refusal& refusal, std::string_view host, int port) {
-  std::string text = "cordon: " + base::Printable(host.substr(0, 255));
+  std::string text = "cordon: " + Shown(host);
   if (port != 0) text += ":" + std::to_string(port);
   text += refusal.reason == Reason::kUpstreamFailed ? " failed" : " denied";
   for (const std::string* part : {&refusal.rule, &refusal.detail}) {
-    if (!part->empty()) text += ": " + base::Printable(*part);
+    if (!part->empty()) text += ": " + Shown(*part);
   }
   return text;
 }

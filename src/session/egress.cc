@@ -33,9 +33,10 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
   return fd;
 }
 
-// Each takes up to four descriptors; the broker needs some too.
+// Each takes up to five descriptors (the client and its plaintext, the server and its,
+// and one of the two on its way to the companion); the broker needs some too.
 size_t MostConnections() {
-  constexpr size_t kMost = 4096, kOthers = 128, kEach = 4;
+  constexpr size_t kMost = 4096, kOthers = 128, kEach = 5;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   size_t free = limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0;
