@@ -93,7 +93,9 @@ Task<std::optional<Refusal>> Exchange::Converse() {
   if (switched_ || answer_ != Answer::kNone) co_return std::nullopt;
   if (problem_.empty()) problem_ = "the server closed the connection";
   Refusal refusal = Refusal::Failed(problem_);
-  if (body_malformed_) refusal.reason = Reason::kRequestInvalid;
+  if (body_malformed_) {
+    refusal = {.reason = Reason::kRequestInvalid, .detail = "the request's body is malformed"};
+  }
   refusal.address = connection_.event().address;
   co_return refusal;
 }
@@ -119,7 +121,7 @@ Task<void> Exchange::SendBody() {
   body_sent_ = reader.done();
   // Half a request must not be left standing: its server would wait for the rest.
   if (!body_sent_ && answer_ != Answer::kComplete) {
-    problem_ = body_malformed_ ? "the request's body is malformed" : "half of a request's body";
+    problem_ = "the request's body is not complete";
     Reset(*connection_.upstream);
   }
 }
