@@ -67,6 +67,8 @@ class TlsServer:
             head, data = data.split(b"\r\n\r\n", 1)
             self.heads.append(head.decode())
             path, body = head.split(b" ")[1], b""
+            if b"transfer-encoding: chunked" in head.lower():
+                data = read_until(connection, b"0\r\n\r\n", data).split(b"0\r\n\r\n", 1)[1]
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length: "):
                     while len(data) < int(line[16:]):
