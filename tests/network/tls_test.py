@@ -239,6 +239,20 @@ class Tests:
         with open(token, encoding="ascii") as file:
             assert file.read() == FILE_KEY + "\n"
 
+    def a_link_to_a_secret_file_leads_to_no_other(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:links/token"\n'
+        self.put("links/decoy", "decoy-decoy-decoy")
+        secret = self.put("kept/real", FILE_KEY)
+        os.symlink(secret, os.path.join(self.workspace, "links/token"))
+        said = self.output(f"cat {secret}; cd links; ln -sfn decoy token && echo linked; mv decoy token && echo moved; "
+                           "cd ..; mkdir more; cp links/decoy more/token; mv links gone && echo aside; "
+                           "mv more links && echo back; mkdir links; cp gone/decoy links/token && echo copied; "
+                           "cp gone/decoy links/twin && echo twin", policy)
+        assert FILE_KEY not in said and said.split()[1:] == ["aside", "twin"], said
+        # What the next run is told of is missing now, not another file.
+        result = self.run(f"cat {secret}", policy)
+        assert result.returncode == 125 and not result.stdout, result
+
     def a_secret_file_with_another_name_is_refused(self):
         own = make_ca(self.workspace, "linked-root")
         for policy, secret in (
