@@ -203,10 +203,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
-  // Whoever has the key is the authority.
-  if (plan.net.tls_ca) {
-    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
-  }
+  for (PathRule& secret : SecretFiles(plan.net)) fs.deny_read.push_back(std::move(secret));
   const AuditLogInputs audit{in.policy, in.probe, in.facts.home, in.state_directory};
   std::string log;
   if (!in.policy.audit.log.empty()) {

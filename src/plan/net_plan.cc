@@ -234,6 +234,20 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   return net;
 }
 
+PathRules SecretFiles(const NetPlan& net) {
+  PathRules files;
+  auto add = [&](std::string path, const char* key) {
+    files.push_back({std::move(path), /*glob=*/false, /*optional=*/true, {key, 0}});
+  };
+  // Whoever has the key is the authority.
+  if (net.tls_ca) add(net.tls_ca->key, "net.tls.ca");
+  for (const Credential& credential : net.credentials) {
+    constexpr std::string_view kFile = "file:";
+    if (credential.from.starts_with(kFile)) add(credential.from.substr(kFile.size()), kCredential);
+  }
+  return files;
+}
+
 std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
                                           const host::PathProbe& probe,
                                           const std::string& hostname) {

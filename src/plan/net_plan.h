@@ -96,6 +96,12 @@ struct NetInputs {
 // of the host but not listed as such, and a port with two uses.
 Result<NetPlan> PlanNet(const NetInputs& inputs);
 
+// The host's files that hold secrets of the network (net.tls.ca's key, a credential's
+// "file:"), to be denied like fs.deny_read, by the key that names them. A region of
+// its own keeps such a file from being moved from under what is shown instead.
+inline constexpr const char* kCredential = "net.credential";
+PathRules SecretFiles(const NetPlan& net);
+
 // Files that the command sees in place of the host's, so that names are looked
 // up in the one way that works inside.
 struct PrivateFile {

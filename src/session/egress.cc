@@ -41,9 +41,10 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
   return fd;
 }
 
-// Each takes up to four descriptors; the broker needs some too.
+// Each takes up to five descriptors (the client and its plaintext, the server and its,
+// and one of the two on its way to the companion); the broker needs some too.
 size_t MostConnections(size_t listeners) {
-  constexpr size_t kMost = 4096, kOthers = 128, kEach = 4;
+  constexpr size_t kMost = 4096, kOthers = 128, kEach = 5;
   size_t taken = kOthers + listeners;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

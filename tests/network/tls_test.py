@@ -48,7 +48,7 @@ def make_leaf(folder, name, ca):
     return context
 
 
-NOT_TESTS = ("start", "run", "output", "touch", "companion_of", "alone")
+NOT_TESTS = ("start", "run", "output", "put", "touch", "companion_of", "alone")
 
 
 def upstream_of(url):
@@ -75,6 +75,8 @@ class TlsServer:
             head, data = data.split(b"\r\n\r\n", 1)
             self.heads.append(head.decode())
             path, body = head.split(b" ")[1], b""
+            if b"transfer-encoding: chunked" in head.lower():
+                data = read_until(connection, b"0\r\n\r\n", data).split(b"0\r\n\r\n", 1)[1]
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length: "):
                     while len(data) < int(line[16:]):
@@ -249,11 +251,81 @@ class Tests:
                   f'[[net.credential]]\nhost = "*.ok.test"\nheader = "X-Made"\nfrom = "command:echo {KEY}"\n')
         result = self.run("cat token; curl -sS -H \"x-api-key: $(cat token)\" https://api.ok.test/file", policy)
         assert result.returncode == 0 and FILE_KEY not in result.stdout, result
-        assert result.stdout.startswith("tok-"), result
+        assert len(result.stdout.splitlines()[0]) == len(FILE_KEY), result
         head = self.api.heads[-1]
         assert f"\nx-api-key: {FILE_KEY}" in head and f"\nX-Made: {KEY}" in head, head
         with open(path, encoding="ascii") as file:
             assert file.read() == FILE_KEY + "\n"
+
+    def put(self, name, text):
+        path = os.path.join(self.workspace, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.chmod(os.path.dirname(path), 0o777)
+        with open(path + ".new", "w", encoding="ascii") as out:
+            out.write(text + "\n")
+        os.chmod(path + ".new", 0o644)
+        os.rename(path + ".new", path)
+        return path
+
+    def a_secret_file_stays_where_it_is(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/token"\n'
+        token = self.put("keys/token", FILE_KEY)
+        self.put("keys/mine", "mine")
+        swap = ("import ctypes, os; print(ctypes.CDLL(None).renameat2(-100, b\"keys/token\", -100, "
+                "b\"keys/mine\", 2))")
+        said = self.output(
+            "cd keys; mv token x && echo moved; mv mine token && echo replaced; ln token y && echo linked; "
+            "rm -f token && echo removed; echo new > token && echo written; cd ..; mv keys other && echo renamed; "
+            f"/usr/bin/python3 -c '{swap}'; mv keys/mine keys/twin && echo twin; cat keys/token", policy)
+        assert said.split()[:2] == ["-1", "twin"] and len(said.split()) == 3, said
+        assert FILE_KEY not in said and len(said.split()[2]) == len(FILE_KEY), said
+        said = self.output("cat keys/* 2>&1; ls keys", policy)
+        assert FILE_KEY not in said and "twin" in said, said
+        with open(token, encoding="ascii") as file:
+            assert file.read() == FILE_KEY + "\n"
+
+    def a_link_to_a_secret_file_leads_to_no_other(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:links/token"\n'
+        self.put("links/decoy", "decoy-decoy-decoy")
+        secret = self.put("kept/real", FILE_KEY)
+        os.symlink(secret, os.path.join(self.workspace, "links/token"))
+        said = self.output(f"cat {secret}; cd links; ln -sfn decoy token && echo linked; mv decoy token && echo moved; "
+                           "cd ..; mkdir more; cp links/decoy more/token; mv links gone && echo aside; "
+                           "mv more links && echo back; mkdir links; cp gone/decoy links/token && echo copied; "
+                           "cp gone/decoy links/twin && echo twin", policy)
+        assert FILE_KEY not in said and said.split()[1:] == ["aside", "twin"], said
+        # What the next run is told of is missing now, not another file.
+        result = self.run(f"cat {secret}", policy)
+        assert result.returncode == 125 and not result.stdout, result
+
+    def a_secret_file_with_another_name_is_refused(self):
+        own = make_ca(self.workspace, "linked-root")
+        for policy, secret in (
+                ('[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/two"\n',
+                 self.put("keys/two", FILE_KEY)),
+                (f'[net.tls]\nintercept = ["api.ok.test"]\nca = {{ cert = "{own[1]}", key = "{own[0]}" }}\n', own[0])):
+            os.chmod(secret, 0o644)
+            os.link(secret, os.path.join(self.workspace, "hard"))
+            result = self.run("cat hard", policy)
+            assert result.returncode == 125 and "hard link" in result.stderr and not result.stdout, result
+            os.unlink(os.path.join(self.workspace, "hard"))
+            assert self.output("echo ran", policy) == "ran\n"
+
+    def a_secret_file_that_the_host_replaces_is_covered_again(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/token"\n'
+        self.put("keys/token", FILE_KEY)
+        # A new file that nothing covers is seen inside as soon as it is there: the twin.
+        with self.start("touch ready; while ! [ -e go ]; do sleep 0.1; done; cat keys/open; "
+                        "while grep -q live- keys/token; do sleep 0.1; done; cat keys/token || echo covered",
+                        policy) as process:
+            while not os.path.exists(os.path.join(self.workspace, "ready")) and process.poll() is None:
+                time.sleep(0.05)
+            self.put("keys/token", "tok-live-refreshed-0123456789")
+            self.put("keys/open", "live-twin")
+            self.touch("go")
+            out, err = process.communicate(timeout=120)
+        os.unlink(os.path.join(self.workspace, "go"))
+        assert out == "live-twin\ncovered\n", (out, err)
 
     def a_missing_secret_stops_the_run(self):
         policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "env:NOT_SET"\n'
