@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "session/audit_trail.h"
 
 namespace cordon::cli {
 namespace {
@@ -53,7 +54,8 @@ void AddRunFlags(Arguments& arguments, RunFlags& flags) {
   arguments.Flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose) {
   CORDON_TRY(CheckBackend(flags.policy.backend));
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
@@ -71,6 +73,7 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
     if (guard::IsInside(here, request.workspace)) request.directory = here;
     free(here);
   }
+  if (purpose == Purpose::kRun) CORDON_TRY(session::OpenAudit(request));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;
 }

@@ -19,9 +19,13 @@ struct RunFlags {
 // Binds the flags; `flags` must outlive the parse.
 void AddRunFlags(Arguments& arguments, RunFlags& flags);
 
+// kRun opens what only the caller's own rights may open: the audit log.
+enum class Purpose { kAsk, kRun };
+
 // The request as a run of `argv` from here would have it, with no terminal. A
 // process of root's has given up root for good after this.
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose);
 
 // The command among the words after the options: without a leading "--".
 Result<Strings> CommandOf(Strings words);
