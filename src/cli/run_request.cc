@@ -33,14 +33,11 @@ Result<session::Unprivileged> ParseUser(const std::string& text) {
   return user;
 }
 
-Status CheckBackend(const std::string& backend) {
-  if (backend.empty() || backend == "namespaces") return {};
-  return base::Unsupported("--backend " + base::Printable(backend) + " is not supported yet");
-}
-
-Status LeaveRootIfRoot(const RunFlags& flags, const session::Request& request) {
+Status LeaveRootIfRoot(const RunFlags& flags, session::Request& request) {
   CORDON_ASSIGN_OR_RETURN(session::Unprivileged user, ParseUser(flags.user));
-  if (geteuid() == 0) return session::LeaveRoot(request, user);
+  if (geteuid() == 0) {
+    return session::LeaveRoot(request, flags.user.empty() ? std::nullopt : std::optional(user));
+  }
   if (flags.user.empty()) return {};
   return base::InvalidArgument(Reason::kUsage, "--user is for a run started by root");
 }
@@ -55,7 +52,10 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
 }
 
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
-  CORDON_TRY(CheckBackend(flags.policy.backend));
+  std::optional<host::Backend> backend;
+  if (!flags.policy.backend.empty()) {
+    CORDON_ASSIGN_OR_RETURN(backend, host::ParseBackend(flags.policy.backend));
+  }
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
   bool named = loaded.workspace_choice == WorkspaceChoice::kNamed;
@@ -66,7 +66,8 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
           named ? session::Request::Chosen::kNamed : session::Request::Chosen::kImplied,
       .argv = std::move(argv),
       .environment = std::move(loaded.context.env),
-      .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn};
+      .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn,
+      .backend = backend};
   // A named workspace need not be where we are; if we are inside it, we stay.
   if (char* here = get_current_dir_name()) {
     if (guard::IsInside(here, request.workspace)) request.directory = here;

@@ -17,6 +17,8 @@ namespace {
 // Distinct denials; a flood of names adds no more.
 constexpr size_t kMostViolations = 1000;
 
+}  // namespace
+
 Result<sys::UniqueFd> ListenOnLoopback(int port) {
   sys::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -27,11 +29,27 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
   if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(fd.get(), SOMAXCONN) != 0) {
-    return base::SystemError("net.publish: listen on 127.0.0.1:" + std::to_string(port), errno,
+    return base::SystemError("listen on 127.0.0.1:" + std::to_string(port), errno,
                              Reason::kSetupFailed);
   }
   return fd;
 }
+
+Result<int> PortOf(const sys::UniqueFd& socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return base::SystemError("getsockname", errno, Reason::kSetupFailed);
+  }
+  return ntohs(address.sin_port);
+}
+
+bool NeedsProxy(const NetPolicy& net) {
+  bool proxied = net.mode == NetMode::kProxy || net.mode == NetMode::kPublic;
+  return proxied && !net.external;
+}
+
+namespace {
 
 // Each takes up to four descriptors; the broker needs some too.
 size_t MostConnections() {
@@ -79,6 +97,8 @@ std::string SubjectOf(const proxy::NetEvent& event) {
 }  // namespace
 
 bool Egress::needed() const {
+  // On the host's own network its ports are reached as they are.
+  if (net_.host_network) return net_.proxied() && !net_.external;
   return net_.proxied() || !net_.host_ports.empty() || !net_.publish.empty();
 }
 
@@ -98,7 +118,9 @@ void Egress::LookInto(Interception& interception) {
 
 Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
   proxy::Listeners listeners = Sort(net_, std::move(sockets));
-  CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
+  if (!net_.host_network) {
+    CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
+  }
   proxy::ProxyOptions options;
   options.rules = net_.rules;
   options.upstream = net_.upstream;

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "backend/linux/landlock_tier.h"
 #include "backend/linux/namespaces.h"
 #include "backend/test_hooks.h"
 #include "base/error.h"
@@ -18,6 +19,7 @@
 #include "session/egress.h"
 #include "session/interception.h"
 #include "session/without.h"
+#include "spawn/watcher.h"
 #include "sys/process.h"
 
 namespace cordon::session {
@@ -77,7 +79,14 @@ bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
 
 enum class Caches { kLookOnly, kMake };
 
-Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
+// What was made on the host before the plan, for a run without namespaces.
+struct Ground {
+  host::Backend backend = host::Backend::kNamespaces;
+  std::string directory;
+  int proxy_port = plan::kProxyPort;
+};
+
+Result<plan::Plan> MakePlanFor(const Request& request, Caches caches, const Ground& ground) {
   host::RealPaths probe;
   host::Facts facts = host::ProbeFacts();
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
@@ -108,6 +117,9 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
        .terminal = request.terminal,
        .terminal_streams = request.terminal_streams,
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
+       .backend = ground.backend,
+       .private_directory = ground.directory,
+       .proxy_port = ground.proxy_port,
        .cache_directory = cache,
        .state_directory = StateDirectory(request.environment)});
 }
@@ -122,25 +134,31 @@ Error WithCause(Error error) {
   return error;
 }
 
-}  // namespace
-
-Result<plan::Plan> Prepare(const Request& request) {
-  return MakePlanFor(request, Caches::kLookOnly);
+Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
+  if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
+  host::Facts facts = host::ProbeFacts();
+  if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
+  return plan.backend == host::Backend::kLandlock ? backend::CompileLandlock(plan, facts)
+                                                  : backend::CompileNone(plan, facts);
 }
 
-Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
+// By one backend. `made`: sockets of the host's network, in place of those that a
+// namespace would have.
+Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
+                      const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake, ground));
   LeaveOut(request, plan);
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
-  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, Compile(plan));
   LeaveOut(spec);
   Egress egress(plan.net);
   if (interception) egress.LookInto(*interception);
   spawn::SuperviseOptions with_network = options;
   if (egress.needed()) {
     with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
-      return egress.Start(std::move(sockets), pidfd);
+      bool inside = plan.net.own_namespace();
+      return egress.Start(std::move(inside ? sockets : made), pidfd);
     };
   }
   Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
@@ -148,14 +166,77 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
   if (outcome) {
     outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());
   }
-  if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
-    return WithCause(std::move(outcome).error());
-  }
   return outcome;
 }
 
-Status LeaveRoot(const Request& request, const Unprivileged& target) {
+Result<Outcome> RunWithoutNamespaces(host::Backend backend, const Request& request,
+                                     const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(spawn::Watcher watcher, spawn::Watcher::Start());
+  Ground ground{.backend = backend, .directory = watcher.directory()};
+  std::vector<sys::UniqueFd> sockets;
+  if (NeedsProxy(request.policy.net)) {
+    CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, ListenOnLoopback(0));
+    CORDON_ASSIGN_OR_RETURN(ground.proxy_port, PortOf(listener));
+    sockets.push_back(std::move(listener));
+  }
+  spawn::SuperviseOptions watched = options;
+  watched.on_launch = [&](pid_t init) { watcher.Watch(init); };
+  return RunOn(ground, std::move(sockets), request, watched);
+}
+
+Result<Outcome> RunBy(host::Backend backend, const Request& request,
+                      const spawn::SuperviseOptions& options) {
+  if (backend != host::Backend::kNamespaces) {
+    return RunWithoutNamespaces(backend, request, options);
+  }
+  return RunOn({}, {}, request, options);
+}
+
+// What a launch says that the host does not let be made.
+bool CannotBeMade(const Error& error) {
+  return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
+}
+
+}  // namespace
+
+Result<plan::Plan> Prepare(const Request& request) {
+  return MakePlanFor(request, Caches::kLookOnly,
+                     {.backend = request.backend.value_or(host::Backend::kNamespaces)});
+}
+
+// Trying is the quickest way to know: a launch that fails has run nothing, and only
+// then is it worth the time to ask what this host can do.
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+  Result<Outcome> outcome =
+      RunBy(request.backend.value_or(host::Backend::kNamespaces), request, options);
+  if (outcome || !CannotBeMade(outcome.error())) return outcome;
+  bool chosen = request.backend.has_value();
+  if (!chosen &&
+      host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+    return RunBy(host::Backend::kLandlock, request, options);
+  }
+  if (outcome.error().reason != Reason::kUserNamespaces) return outcome;
+  return WithCause(std::move(outcome).error());
+}
+
+namespace {
+
+// Root without namespaces: nothing can be id-mapped, so the files say who to be.
+Status LeaveRootBehind(const Request& request, const std::optional<Unprivileged>& target) {
+  if (target) return ChangeUser(*target);
+  struct stat status;
+  if (stat(request.workspace.c_str(), &status) == 0 && status.st_uid != 0) {
+    return ChangeUser({status.st_uid, status.st_gid});
+  }
+  return GiveUpPowers(Keep::kNothing);
+}
+
+}  // namespace
+
+Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target) {
   if (backend::TestHookOff("root")) return {};
+  if (request.backend == host::Backend::kNone) return {};
+  if (request.backend == host::Backend::kLandlock) return LeaveRootBehind(request, target);
   host::RealPaths probe;
   std::vector<std::string> directories;
   auto add = [&](const std::string& path) {
@@ -176,10 +257,17 @@ Status LeaveRoot(const Request& request, const Unprivileged& target) {
   directories.erase(repeated.begin(), repeated.end());
   bool everything = std::ranges::any_of(request.policy.fs.write,
                                         [](const PathRule& rule) { return rule.path == "/"; });
-  if (everything) return GiveUpPowers();
-  Status left = BecomeUnprivileged(target, std::move(directories));
-  if (left || left.error().code != Code::kUnsupported) return left;
-  return GiveUpPowers();
+  if (everything) return GiveUpPowers(Keep::kMapping);
+  Status left = BecomeUnprivileged(target.value_or(Unprivileged{}), std::move(directories));
+  if (left) return left;
+  if (left.error().code == Code::kUnsupported) return GiveUpPowers(Keep::kMapping);
+  bool choose = !request.backend && left.error().code == Code::kSystem;
+  if (!choose ||
+      host::Choose(host::Backends(host::ExamineForChoice())) != host::Backend::kLandlock) {
+    return left;
+  }
+  request.backend = host::Backend::kLandlock;
+  return LeaveRootBehind(request, target);
 }
 
 }  // namespace cordon::session

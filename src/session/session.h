@@ -24,6 +24,8 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+  // None: the best that this host can have.
+  std::optional<host::Backend> backend;
 };
 
 // What would be done. Nothing is changed on the host.
@@ -32,9 +34,11 @@ Result<plan::Plan> Prepare(const Request& request);
 // Does it.
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
 
-// Gives up root for `target` in this process for good, with the directories of
-// the request id-mapped. Where a file system cannot be, the process stays root
-// and `Prepare` plans for a root without capabilities.
-Status LeaveRoot(const Request& request, const Unprivileged& target);
+// Gives up root for `target` (none: nobody) in this process for good, with the
+// directories of the request id-mapped. Where a file system cannot be, the process
+// stays root and `Prepare` plans for a root without capabilities. Where namespaces
+// cannot be made, the request's backend is chosen here: nothing can be id-mapped then,
+// and the process becomes the target, or who owns the workspace.
+Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target);
 
 }  // namespace cordon::session

@@ -53,20 +53,6 @@ class Stack {
   void* base_;
 };
 
-Result<sys::UniqueFd> InitProgram() {
-  sys::UniqueFd fd(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | uapi::kMfdExec));
-  if (!fd.valid() && errno == EINVAL) {  // MFD_EXEC came with Linux 6.3
-    fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  }
-  if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
-  ssize_t size = cordon_init_image_end - cordon_init_image;
-  if (write(fd.get(), cordon_init_image, static_cast<size_t>(size)) != size ||
-      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
-  }
-  return fd;
-}
-
 struct Pair {
   sys::UniqueFd first;
   sys::UniqueFd second;
@@ -135,6 +121,20 @@ Error SetupError(const ChildSpec& spec, const Report& report) {
 
 }  // namespace
 
+Result<sys::UniqueFd> InitProgram() {
+  sys::UniqueFd fd(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | uapi::kMfdExec));
+  if (!fd.valid() && errno == EINVAL) {  // MFD_EXEC came with Linux 6.3
+    fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  }
+  if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
+  ssize_t size = cordon_init_image_end - cordon_init_image;
+  if (write(fd.get(), cordon_init_image, static_cast<size_t>(size)) != size ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
+  }
+  return fd;
+}
+
 Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   CORDON_TRY(CheckStreams(streams));
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd init, InitProgram());
@@ -168,14 +168,16 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
   {
     // No handler of the host process may run in the child, whose memory is its own.
     sys::SignalsBlocked blocked;
-    pid = raw::Clone3(clone, RunChild, &input);
+    pid = raw::CloneAnyway(clone, RunChild, &input);
   }
   if (pid < 0) {
     int error = static_cast<int>(-pid);
+    if (spec.namespaces == 0) return base::SystemError("clone", error, Reason::kSetupFailed);
     Error failed = base::SystemError("clone3 with new namespaces", error, Reason::kUserNamespaces);
     failed.hint = "`cordon doctor` tells what this host forbids and how to allow it";
     return failed;
   }
+  if (pidfd < 0) pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   Launched launched;
   launched.pid = static_cast<pid_t>(pid);
   launched.pidfd.reset(pidfd);

@@ -1,6 +1,7 @@
 // Runs in: supervisor, broker thread.
 #include "spawn/socket_maker.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -95,7 +96,7 @@ Answer<SocketMaker::SocketKey> SocketMaker::KeyOf(int fd) {
 bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   if (backend::TestHookOff("sockets")) return true;
   // Nothing of the host's is in a directory of the sandbox's own.
-  if (guard::IsInside(path, "/dev/shm")) return true;
+  if (pidfd_ >= 0 && guard::IsInside(path, "/dev/shm")) return true;
   const plan::Region* region = plan::RegionOf(plan_.fs.regions, path);
   if (region != nullptr && region->source == plan::RegionSource::kPrivate) return true;
   Answer<SocketKey> key = KeyOf(fd);
@@ -190,6 +191,10 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
       !address->unnamed()) {
     return BindPath(caller, socket->get(), address->path(), address->bytes);
   }
+  if (pidfd_ < 0 && domain == AF_UNIX) return Fail(EACCES);  // an abstract name is the host's
+  if (plan_.net.host_network && plan_.net.mode != NetMode::kOpen) {
+    return BindInternet(socket->get(), address->bytes);
+  }
   // The supervisor owns the network namespace and would lend that power.
   if (domain == AF_INET || domain == AF_INET6) {
     in_port_t port = address->port();
@@ -202,6 +207,82 @@ Answer<void> SocketMaker::Bind(const Caller& caller) {
   return {};
 }
 
+namespace {
+
+bool Holds(const std::vector<int>& ports, int port) {
+  return std::ranges::find(ports, port) != ports.end();
+}
+
+std::string LoopbackAddress(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<in_port_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return {reinterpret_cast<const char*>(&address), sizeof(address)};
+}
+
+std::string Shown(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  bool v6 = address.family() == AF_INET6;
+  sockaddr_in6 bytes{};
+  memcpy(&bytes, address.bytes.data(), std::min(address.bytes.size(), sizeof(bytes)));
+  const void* host = v6 ? static_cast<const void*>(&bytes.sin6_addr)
+                        : &reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr;
+  inet_ntop(v6 ? AF_INET6 : AF_INET, host, text, sizeof(text));
+  return (v6 ? "[" + std::string(text) + "]" : std::string(text)) + ":" +
+         std::to_string(address.port());
+}
+
+}  // namespace
+
+// The sandbox has no loopback of its own: a port is bound for a server that the
+// policy publishes, on the host's loopback, or for nobody to reach (0).
+Answer<void> SocketMaker::BindInternet(int socket, const std::string& bytes) const {
+  Address address{bytes};
+  if (address.family() != AF_INET) return Fail(EADDRNOTAVAIL);
+  if (address.port() != 0 && !Holds(plan_.net.publish, address.port())) return Fail(EACCES);
+  std::string loopback = LoopbackAddress(address.port());
+  if (bind(socket, Raw(loopback), static_cast<socklen_t>(loopback.size())) != 0) {
+    return Fail(errno);
+  }
+  return {};
+}
+
+Answer<void> SocketMaker::Listen(const Caller& caller) {
+  Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
+  if (!socket) return Fail(socket.error());
+  int domain = DomainOf(socket->get());
+  if (domain < 0) return Fail(ENOTSOCK);
+  if (domain != AF_UNIX && plan_.net.mode != NetMode::kOpen) {
+    sockaddr_in bound{};
+    socklen_t size = sizeof(bound);
+    bool named = getsockname(socket->get(), reinterpret_cast<sockaddr*>(&bound), &size) == 0;
+    if (!named || domain != AF_INET || !Holds(plan_.net.publish, ntohs(bound.sin_port))) {
+      return Fail(EACCES);
+    }
+  }
+  if (listen(socket->get(), caller.descriptor(1)) != 0) return Fail(errno);
+  return {};
+}
+
+// On the host's own network: to the proxy, and to ports that the policy lends.
+Answer<std::string> SocketMaker::HostAddress(const std::string& bytes, int domain) {
+  Address address{bytes};
+  if (address.family() == AF_UNSPEC) return bytes;  // takes a connection back
+  if (address.family() != domain) return Fail(EAFNOSUPPORT);
+  const plan::NetPlan& net = plan_.net;
+  bool ours = net.proxied() && !net.external && address.port() == net.proxy_port;
+  bool may = ours || Holds(net.host_ports, address.port());
+  if (may && IsLoopback(address)) {
+    // The host's loopback of IPv6 is another one.
+    if (domain != AF_INET) return Fail(ECONNREFUSED);
+    return LoopbackAddress(address.port());
+  }
+  violations_.Add(Reason::kHostDenied, "connect", Shown(address), "backend landlock",
+                  net.proxied() ? "the way out is the proxy of the environment" : "");
+  return Fail(EACCES);
+}
+
 Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
   Answer<Address> address = ReadAddress(caller);
   if (!address) return Fail(address.error());
@@ -211,7 +292,14 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
   if (domain < 0) return Fail(ENOTSOCK);
   const Address& target = *address;
   PendingConnect pending{std::move(*socket), {}, target.bytes};
-  if (domain == AF_INET || domain == AF_INET6) {
+  bool internet = domain == AF_INET || domain == AF_INET6;
+  if (internet && plan_.net.host_network && plan_.net.mode != NetMode::kOpen) {
+    Answer<std::string> to = HostAddress(target.bytes, domain);
+    if (!to) return Fail(to.error());
+    pending.address = std::move(*to);
+    return pending;
+  }
+  if (internet && !plan_.net.host_network) {
     // The listeners of transparent capture stand for other machines; on its own
     // loopback the sandbox meets only itself.
     const std::vector<int>& ports = plan_.net.ports;

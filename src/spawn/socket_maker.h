@@ -25,17 +25,21 @@ struct PendingConnect {
 
 class SocketMaker {
  public:
-  // `pidfd`: the sandbox's first process.
+  // `pidfd`: the sandbox's first process; -1: there are no namespaces.
   SocketMaker(const plan::Plan& plan, int pidfd, NameMaker& names, ViolationLog& violations)
       : plan_(plan), pidfd_(pidfd), names_(names), violations_(violations) {}
 
   Answer<void> Bind(const Caller& caller);
   Answer<PendingConnect> Connect(const Caller& caller);
+  // Without namespaces: of the host's network only what net.publish names listens.
+  Answer<void> Listen(const Caller& caller);
 
  private:
   // Device, inode and birth time: an inode number alone can be used again.
   using SocketKey = std::tuple<uint64_t, uint64_t, int64_t, uint32_t>;
   static Answer<SocketKey> KeyOf(int fd);
+  Answer<void> BindInternet(int socket, const std::string& address) const;
+  Answer<std::string> HostAddress(const std::string& address, int domain);
   bool MadeInside(int fd, const std::string& path) const;
   bool Granted(const struct stat& target) const;
   Answer<void> BindPath(const Caller& caller, int socket, const std::string& path,

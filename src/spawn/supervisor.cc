@@ -63,6 +63,7 @@ class Run {
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
+    if (options_.on_launch) options_.on_launch(launched_.pid);
     if (options_.on_sockets) {
       Status taken = options_.on_sockets(std::move(launched_.sockets), launched_.pidfd.get());
       if (!taken) {
@@ -71,22 +72,24 @@ class Run {
         return std::move(taken).error();
       }
     }
-    watch_.emplace(launched_.root.get(), plan_);
+    watch_.emplace(launched_.root.get(), plan_, Namespaces() ? 1 : launched_.pid);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker = Broker::Start(
-          std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
+      Result<std::unique_ptr<Broker>> broker =
+          Broker::Start(std::move(launched_.listener), std::move(root),
+                        {launched_.pid, launched_.pidfd.get()}, plan_);
       if (!broker) {
         Kill();
         Reap();
         return std::move(broker).error();
       }
       broker_ = std::move(*broker);
-      if (!backend::TestHookOff("keeper")) CORDON_TRY(StartKeeper());
+      if (Namespaces() && !backend::TestHookOff("keeper")) CORDON_TRY(StartKeeper());
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
     Signal(backend::kCommandGroup, 0);  // lets it start
+    started_ = true;
     return {};
   }
 
@@ -139,7 +142,17 @@ class Run {
     static_cast<void>(!write(launched_.control.get(), &control, sizeof(control)));
   }
 
-  void Kill() { syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0); }
+  bool Namespaces() const { return plan_.backend == host::Backend::kNamespaces; }
+
+  // With the first process of a pid namespace all of it ends. Elsewhere init has to
+  // end the others before itself, which it does when it hears no more.
+  void Kill() {
+    if (Namespaces() || !started_) {
+      syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
+    } else {
+      launched_.control.reset();
+    }
+  }
 
   void Reap() {
     while (waitpid(launched_.pid, nullptr, 0) < 0 && errno == EINTR) {
@@ -202,7 +215,7 @@ class Run {
       return;
     }
     if (!over_since_) over_since_ = now;
-    if (excess->largest > 1 && now - *over_since_ < kGrace) {
+    if (excess->largest > 0 && now - *over_since_ < kGrace) {
       Signal(excess->largest, SIGKILL);
       if (killed_ != excess->largest) {
         killed_ = excess->largest;
@@ -281,6 +294,7 @@ class Run {
       outcome.new_repositories = std::move(findings.new_repositories);
     }
     outcome.violations.insert(outcome.violations.end(), limit_kills_.begin(), limit_kills_.end());
+    outcome.backend = host::BackendName(plan_.backend);
     outcome.enforcement = plan_.enforcement;
     outcome.dropped_environment = plan_.dropped_environment;
     outcome.usage.wall_ms = static_cast<uint64_t>(
@@ -358,6 +372,7 @@ class Run {
     }
   }
 
+  bool started_ = false;
   const plan::Plan& plan_;
   const backend::ChildSpec& spec_;
   const SuperviseOptions& options_;

@@ -34,6 +34,7 @@ struct SuperviseOptions {
   int signal_fd = -1;  // a signalfd whose signals are the command's
   SelfProtection self = SelfProtection::kNone;
   SocketTaker on_sockets;
+  std::function<void(pid_t)> on_launch;  // the sandbox's first process, before the command starts
 };
 
 // An Error means that the command never ran.

@@ -18,8 +18,9 @@ namespace cordon::spawn {
 
 class TreeWatch {
  public:
-  // `root`: of the sandbox's file system.
-  TreeWatch(int root, const plan::Plan& plan);
+  // `root`: of the sandbox's file system. `init`: its first process; in a pid
+  // namespace, where all that is seen is its own, 1.
+  TreeWatch(int root, const plan::Plan& plan, pid_t init = 1);
 
   bool needed() const { return proc_.valid(); }
   struct Excess {
@@ -35,6 +36,10 @@ class TreeWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
+  template <typename Measure>
+  uint64_t Sum(Measure measure) const;
+
+  pid_t init_;
   Clock::time_point began_ = Clock::now();
   sys::UniqueFd proc_;
   std::optional<uint64_t> memory_;
