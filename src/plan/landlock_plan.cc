@@ -104,10 +104,6 @@ Status CheckWithoutNamespaces(const Policy& policy) {
   if (!policy.net.credentials.empty()) {
     return refuse("net.credential", "other processes of this host could use the proxy");
   }
-  if (policy.on_unavailable == OnUnavailable::kWarn) return {};
-  if (policy.fs.temp_size) {
-    return refuse("fs.temp_size", "the directory for temporary files has no size of its own");
-  }
   return {};
 }
 

@@ -130,9 +130,12 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
             ? "the kernel counts all of the user's, and their number is taken at the start"
             : "");
   limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
-  bool temp = plan.fs.temp == TempMode::kPrivate && namespaces;
-  list.push_back({"limits.disk", temp ? "tmpfs size" : "", temp ? Level::kPartial : Level::kNone,
-                  "writable roots have no quota"});
+  bool temp = plan.fs.temp == TempMode::kPrivate;
+  list.push_back({"limits.disk",
+                  !temp        ? ""
+                  : namespaces ? "tmpfs size"
+                               : "watching the run's own directory",
+                  temp ? Level::kPartial : Level::kNone, "writable roots have no quota"});
   return list;
 }
 

@@ -24,6 +24,7 @@
 #include "spawn/broker.h"
 #include "spawn/mount_keeper.h"
 #include "spawn/streams.h"
+#include "spawn/temp_watch.h"
 #include "spawn/terminal.h"
 #include "spawn/tree_watch.h"
 
@@ -43,7 +44,11 @@ constexpr uint64_t kCaptureLimit = 1 << 20;
 class Run {
  public:
   Run(const plan::Plan& plan, const backend::ChildSpec& spec, const SuperviseOptions& options)
-      : plan_(plan), spec_(spec), options_(options), began_(Clock::now()) {}
+      : plan_(plan),
+        spec_(spec),
+        options_(options),
+        began_(Clock::now()),
+        temp_(plan.private_directory, plan.fs.temp_size) {}
 
   Result<Outcome> Go() {
     CORDON_TRY(Start());
@@ -177,6 +182,7 @@ class Run {
       Clock::time_point look = Clock::now() + kNamesInterval;
       next = next ? std::min(*next, look) : look;
     }
+    if (temp_.needed()) next = next ? std::min(*next, temp_at_) : temp_at_;
     if (!next) return -1;
     auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
     return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
@@ -194,9 +200,13 @@ class Run {
       deadline_.reset();
     } else if (!ending_ && deadline_ && now >= *deadline_) {
       End(OutcomeKind::kTimedOut, Reason::kTimedOut);
+    } else if (!ending_ && temp_.needed() && now >= temp_at_ && temp_.Exceeded()) {
+      ending_ = std::pair(OutcomeKind::kLimit, Reason::kDiskLimit);
+      Kill();
     } else if (!ending_ && watch_->needed()) {
       CheckLimits(now);
     }
+    if (now >= temp_at_) temp_at_ = Clock::now() + temp_.interval();
   }
 
   void LoseProtection() {
@@ -377,6 +387,8 @@ class Run {
   const backend::ChildSpec& spec_;
   const SuperviseOptions& options_;
   Clock::time_point began_;
+  TempWatch temp_;
+  Clock::time_point temp_at_;
   Launched launched_;
   std::unique_ptr<Broker> broker_;
   std::optional<OutputStream> out_, err_;

@@ -64,6 +64,9 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
     : init_(init), memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
   bool counted = plan.uid != 0 && plan.backend == host::Backend::kNamespaces;
   if (!counted) processes_ = plan.limits.processes;
+  // The kernel counts too, though not only these: it comes first.
+  constexpr uint64_t kRoom = 16;
+  if (processes_ && plan.uid != 0) *processes_ += kRoom;
   if (!memory_ && !cpu_ms_ && !processes_) return;
   bool own = init == 1;
   proc_.reset(

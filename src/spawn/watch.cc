@@ -22,7 +22,6 @@ using raw::Syscall;
 // More than a limit of processes would let be; the rest is found the next time.
 constexpr int kMostProcesses = 8192;
 long found[kMostProcesses];
-constexpr int kMostPath = 512;
 
 struct Entry {
   uint64_t inode;
@@ -137,29 +136,27 @@ bool Empty(long directory, long& serial) {
   return !again;
 }
 
-void Remove(const char* path) {
+// `directory` is the one that was made, whatever its name leads to by now.
+void Remove(const char* path, long directory) {
   long serial = 0;
-  long directory = Open(AT_FDCWD, path);
-  if (directory < 0) return;
   // Someone may still be writing, for as long as it takes a process to end.
   for (int attempt = 0; attempt < 100; ++attempt) {
     bool empty = Empty(directory, serial);
     if (empty && Syscall(__NR_unlinkat, AT_FDCWD, Arg(path), AT_REMOVEDIR) == 0) break;
     Pause();
   }
-  Syscall(__NR_close, directory);
 }
 
+// A descriptor of the new directory.
 long Make(const char* path) {
-  if (raw::Length(path) + 8 > kMostPath) return -ENAMETOOLONG;
   long result = Syscall(__NR_mkdirat, AT_FDCWD, Arg(path), 0700);
-  for (const char* name : {"/tmp", "/shm", "/proc"}) {
+  long directory = result < 0 ? result : Open(AT_FDCWD, path);
+  for (const char* name : {"tmp", "shm", "proc"}) {
+    if (directory < 0) return directory;
+    result = Syscall(__NR_mkdirat, directory, Arg(name), 0700);
     if (result < 0) return result;
-    char inner[kMostPath];
-    AppendText(AppendText(inner, path), name);
-    result = Syscall(__NR_mkdirat, AT_FDCWD, Arg(inner), 0700);
   }
-  return result;
+  return directory;
 }
 
 // Init ends its tree itself; where it cannot, this does.
@@ -188,7 +185,8 @@ bool SignalDescendants(long root, long signal) noexcept {
   uint64_t all = ~0ull;
   Syscall(__NR_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, 8);
   Syscall(__NR_setsid);
-  auto error = static_cast<int32_t>(-Make(directory));
+  long made = Make(directory);
+  int32_t error = made < 0 ? static_cast<int32_t>(-made) : 0;
   Syscall(__NR_write, kReadyFd, Arg(&error), sizeof(error));
   Syscall(__NR_close, kReadyFd);
   int32_t init = 0, next = 0;
@@ -199,7 +197,7 @@ bool SignalDescendants(long root, long signal) noexcept {
     pidfd = Syscall(__NR_pidfd_open, init, 0);
   }
   if (pidfd >= 0) EndSandbox(init, pidfd);
-  if (error == 0) Remove(directory);
+  if (made >= 0) Remove(directory, made);
   raw::ExitGroup(0);
 }
 

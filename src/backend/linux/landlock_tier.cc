@@ -12,8 +12,9 @@
 namespace cordon::backend {
 namespace {
 
-// Threads of the supervisor that are not there yet when the user's are counted.
-constexpr uint64_t kOwnThreads = 8;
+// Threads of the supervisor that are not there yet when the user's are counted: the
+// broker's, the proxy's.
+uint64_t OwnThreads(const plan::Plan& plan) { return plan.net.proxied() ? 2 : 1; }
 
 ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
   ChildSpec spec;
@@ -24,7 +25,7 @@ ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
     steps.push_back({.op = Op::kTerminal, .path = "/dev/ptmx", .value = plan.terminal_streams});
   }
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
-  AddLimits(plan.limits, facts.user_tasks + kOwnThreads, steps);
+  AddLimits(plan.limits, facts.user_tasks + OwnThreads(plan), steps);
   spec.init_options = kInitOptionSubreaper;
   if (plan.terminal == plan::Terminal::kControlling) {
     spec.init_options += kInitOptionControllingTerminal;
