@@ -371,9 +371,20 @@ class BrokerThread final : public Broker {
     Answer<PendingConnect> pending = sockets_.Connect(caller);
     if (!pending) return Reply(listener_.get(), caller.id(), pending.error());
     uint64_t id = caller.id();
-    if (auto error = ConnectAtOnce(*pending)) return Reply(listener_.get(), id, *error);
+    if (auto error = ConnectAtOnce(*pending)) return Connected(id, *pending, *error);
     auto shared = std::make_shared<PendingConnect>(std::move(*pending));
-    Wait(caller, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
+    Wait(caller, [this, id, shared] { Connected(id, *shared, CompleteConnect(*shared)); });
+  }
+
+  void Connected(uint64_t id, const PendingConnect& pending, int error) {
+    const Borrowed& borrowed = pending.borrowed;
+    bool put = borrowed.replaces >= 0 && (error == 0 || error == EINPROGRESS);
+    if (put) {
+      int failed =
+          ReplaceFd(listener_.get(), id, borrowed.socket.get(), borrowed.replaces, borrowed.flags);
+      if (failed != 0) error = failed;
+    }
+    Reply(listener_.get(), id, error);
   }
 
   template <typename Act>

@@ -56,6 +56,11 @@ bool IsMagic(int directory, const std::string& name) {
   return fd < 0 && error == ELOOP;
 }
 
+// /dev/fd is a link to /proc/self/fd, where the caller has what the reader has not.
+bool MayMeanProc(std::string_view path) {
+  return path.starts_with("/proc/") || path.starts_with("/dev/");
+}
+
 std::string StatusField(pid_t tid, const char* name) {
   char path[64], text[4096];
   snprintf(path, sizeof(path), "/proc/%d/status", tid);
@@ -83,11 +88,25 @@ bool OnProc(int fd) {
   return fstatfs(fd, &status) == 0 && status.f_type == uapi::kProcSuperMagic;
 }
 
+namespace {
+
+// Where a container engine refuses the call, the file is there.
+ssize_t ReadMemory(pid_t tid, uint64_t address, void* to, size_t size) {
+  iovec local{to, size};
+  iovec remote{reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
+  ssize_t got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+  if (got >= 0 || (errno != EPERM && errno != ENOSYS)) return got;
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+  sys::UniqueFd memory(open(path, O_RDONLY | O_CLOEXEC));
+  return memory.valid() ? pread(memory.get(), to, size, static_cast<off_t>(address)) : -1;
+}
+
+}  // namespace
+
 Answer<std::string> Caller::ReadBytes(uint64_t address, size_t size) const {
   std::string bytes(size, '\0');
-  iovec local{bytes.data(), size};
-  iovec remote{reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
-  ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
+  ssize_t got = ReadMemory(tid(), address, bytes.data(), size);
   if (got != static_cast<ssize_t>(size)) return Fail(EFAULT);
   return bytes;
 }
@@ -101,9 +120,7 @@ Answer<std::string> Caller::ReadPath(uint64_t address) const {
     uint64_t at = address + filled;
     size_t chunk = std::min<size_t>(4096 - (at & 4095), filled == 0 ? 256 : 4096);
     chunk = std::min(chunk, sizeof(buffer) - filled);
-    iovec local{buffer + filled, chunk};
-    iovec remote{reinterpret_cast<void*>(at), chunk};  // NOLINT(performance-no-int-to-ptr)
-    ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
+    ssize_t got = ReadMemory(tid(), at, buffer + filled, chunk);
     if (got <= 0) return Fail(EFAULT);
     if (memchr(buffer + filled, '\0', static_cast<size_t>(got)) != nullptr) {
       return std::string(buffer);
@@ -126,7 +143,7 @@ Answer<sys::UniqueFd> Caller::Resolve(int directory, const std::string& path,
     // host's /proc is seen, the reader's own is there too.
     if (found ? !own_.empty() && OnProc(found->get())
               : found.error() == ELOOP || found.error() == EXDEV ||
-                    (found.error() == ENOENT && (own_.empty() || path.starts_with("/proc")))) {
+                    (found.error() == ENOENT && (own_.empty() || MayMeanProc(path)))) {
       return Walk(path, flags);
     }
     return found;
@@ -163,7 +180,9 @@ Answer<sys::UniqueFd> Caller::Resolve(int directory, const std::string& path,
 
 std::string Caller::Join(int base, const std::string& path) const {
   std::string here = PathOf(base);
-  if (!own_.empty() && here == std::string(own_) + "/proc") here = "/proc";
+  for (const char* shown : {"/proc", "/dev"}) {
+    if (!own_.empty() && here == std::string(own_) + shown) here = shown;
+  }
   return here + "/" + path;
 }
 
@@ -307,6 +326,41 @@ Answer<sys::UniqueFd> Caller::Duplicate(int descriptor) const {
   sys::UniqueFd duplicate(static_cast<int>(fd));
   if (!Waiting()) return Fail(EINTR);  // as above
   return duplicate;
+}
+
+int ReplaceFd(int listener, uint64_t id, int with, int descriptor, int flags) {
+  seccomp_notif_addfd add{};
+  add.id = id;
+  add.flags = SECCOMP_ADDFD_FLAG_SETFD;
+  add.srcfd = static_cast<uint32_t>(with);
+  add.newfd = static_cast<uint32_t>(descriptor);
+  add.newfd_flags = static_cast<uint32_t>(flags & O_CLOEXEC);
+  return ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? errno : 0;
+}
+
+int Caller::Replace(int descriptor, int with, int flags) const {
+  return ReplaceFd(listener_, id(), with, descriptor, flags);
+}
+
+int Caller::FlagsOf(int descriptor) const {
+  char path[64], text[512];
+  snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid(), descriptor);
+  sys::UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  ssize_t length = file.valid() ? read(file.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0 || !Waiting()) return -1;
+  text[length] = '\0';
+  const char* flags = strstr(text, "flags:");
+  return flags == nullptr ? -1 : static_cast<int>(strtol(flags + 6, nullptr, 8));
+}
+
+uint64_t Caller::SocketNumber(int descriptor) const {
+  char path[64], text[64];
+  snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid(), descriptor);
+  ssize_t length = readlink(path, text, sizeof(text) - 1);
+  uint64_t number = 0;
+  if (length <= 0 || !Waiting()) return 0;
+  text[length] = '\0';
+  return sscanf(text, "socket:[%lu]", &number) == 1 ? number : 0;
 }
 
 bool SignalWaits(pid_t tid) {

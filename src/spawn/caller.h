@@ -32,7 +32,7 @@ enum class Follow { kNot, kLast };
 class Caller {
  public:
   // `own`: without namespaces, the run's own directory on the host: its `shm` stands
-  // for /dev/shm, and its `proc` for /proc. Empty: the root has its own of both.
+  // for /dev/shm, and its `proc` and `dev` for /proc and /dev. Empty: the root has its own of both.
   Caller(int listener, const seccomp_notif& notification, int root, std::string_view own = {})
       : listener_(listener), notification_(notification), root_(root), own_(own) {}
 
@@ -64,6 +64,14 @@ class Caller {
   // A duplicate of the caller's descriptor, which was certainly its own.
   Answer<sys::UniqueFd> Duplicate(int descriptor) const;
 
+  // Puts `with` in the place of the caller's descriptor, which was closed to us. 0 or
+  // an errno.
+  int Replace(int descriptor, int with, int flags) const;
+  // Status flags of the caller's descriptor, O_CLOEXEC among them; -1: it is none.
+  int FlagsOf(int descriptor) const;
+  // The number of its socket; 0: it is none.
+  uint64_t SocketNumber(int descriptor) const;
+
   // The number of the process inside its pid namespace.
   pid_t InnerPid() const;
   // Device number of the controlling terminal, 0 if it has none.
@@ -82,6 +90,9 @@ class Caller {
   int root_;
   std::string_view own_;
 };
+
+// See Caller::Replace.
+int ReplaceFd(int listener, uint64_t id, int with, int descriptor, int flags);
 
 // Whether a signal waits to be delivered to the thread `tid`.
 bool SignalWaits(pid_t tid);

@@ -75,6 +75,7 @@ Answer<sys::UniqueFd> FileOpener::OpenFound(const Caller& caller, sys::UniqueFd 
   if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
     return OpenDevice(caller, file, path, flags);
   }
+  if (path == "/dev" && !Changes(flags)) return ListDevices();
   Answer<void> may = Changes(flags) ? gate_.MayChange(path) : gate_.MayRead(path);
   if (!may) return Fail(may.error());
   if (S_ISFIFO(status.st_mode) && (flags & O_NONBLOCK) == 0) {
@@ -158,10 +159,33 @@ Answer<sys::UniqueFd> FileOpener::OpenProc(const Caller& caller, sys::UniqueFd f
   return Reopen(file.get(), flags);
 }
 
-// A directory that looks like /proc with the sandbox's own processes in it, to be
-// listed. What is opened below it is looked for in /proc.
+// A directory of the run's own that has just these names, to be listed. What is
+// opened below it is looked for where it stands for.
+Answer<sys::UniqueFd> FileOpener::Show(const char* name, std::set<std::string> wanted) {
+  std::string directory = gate_.plan().private_directory + "/" + name;
+  DIR* shown = opendir(directory.c_str());
+  if (shown == nullptr) return Fail(EACCES);
+  while (dirent* entry = readdir(shown)) {
+    if (entry->d_name[0] == '.' || wanted.erase(entry->d_name) > 0) continue;
+    unlinkat(dirfd(shown), entry->d_name, AT_REMOVEDIR);
+  }
+  for (const std::string& one : wanted) mkdirat(dirfd(shown), one.c_str(), 0700);
+  closedir(shown);
+  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return Fail(errno);
+  return sys::UniqueFd(fd);
+}
+
+Answer<sys::UniqueFd> FileOpener::ListDevices() {
+  std::set<std::string> wanted = {"fd",     "full",  "null",   "ptmx", "pts",     "random", "shm",
+                                  "stderr", "stdin", "stdout", "tty",  "urandom", "zero"};
+  for (const std::string& device : gate_.plan().devices) {
+    if (guard::Parent(device) == "/dev") wanted.emplace(guard::BaseName(device));
+  }
+  return Show("dev", std::move(wanted));
+}
+
 Answer<sys::UniqueFd> FileOpener::ListProcesses() {
-  std::string directory = gate_.plan().private_directory + "/proc";
   std::set<std::string> wanted = {std::to_string(gate_.init())};
   for (pid_t process : Descendants(gate_.init())) wanted.insert(std::to_string(process));
   DIR* host = opendir("/proc");
@@ -170,17 +194,7 @@ Answer<sys::UniqueFd> FileOpener::ListProcesses() {
     if (!process && entry->d_name[0] != '.') wanted.insert(entry->d_name);
   }
   if (host != nullptr) closedir(host);
-  DIR* shown = opendir(directory.c_str());
-  if (shown == nullptr) return Fail(EACCES);
-  while (dirent* entry = readdir(shown)) {
-    if (entry->d_name[0] == '.' || wanted.erase(entry->d_name) > 0) continue;
-    unlinkat(dirfd(shown), entry->d_name, AT_REMOVEDIR);
-  }
-  for (const std::string& name : wanted) mkdirat(dirfd(shown), name.c_str(), 0700);
-  closedir(shown);
-  int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Fail(errno);
-  return sys::UniqueFd(fd);
+  return Show("proc", std::move(wanted));
 }
 
 }  // namespace cordon::spawn

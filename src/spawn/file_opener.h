@@ -37,6 +37,8 @@ class FileOpener {
                                    const std::string& path, int flags);
   Answer<sys::UniqueFd> OpenNameless(const Caller& caller, const Request& request);
   Answer<sys::UniqueFd> ListProcesses();
+  Answer<sys::UniqueFd> ListDevices();
+  Answer<sys::UniqueFd> Show(const char* name, std::set<std::string> wanted);
   Answer<sys::UniqueFd> PrivateFile(const std::string& path) const;
   bool OwnsTerminal(const Caller& caller, const std::string& path) const;
 

@@ -224,6 +224,7 @@ Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& p
     return files_->OpenFound(caller, std::move(*file), flags, blocking);
   }
   Answer<sys::UniqueFd> held = caller.Duplicate(atoi(place.name.c_str()));
+  if (!held && gate_ != nullptr) return OpenHeld(caller, atoi(place.name.c_str()), flags, blocking);
   if (!held) return Fail(ENOENT);
   struct stat status;
   if (fstat(held->get(), &status) != 0) return Fail(EBADF);
@@ -248,6 +249,18 @@ Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& p
     return Fail(errno);
   }
   return held;
+}
+
+// Where no descriptor can be taken: a pipe is opened anew, as the kernel would.
+Answer<sys::UniqueFd> NameMaker::OpenHeld(const Caller& caller, int descriptor, int flags,
+                                          sys::UniqueFd& blocking) {
+  Answer<sys::UniqueFd> held = caller.Held(descriptor);
+  struct stat status;
+  if (!held || fstat(held->get(), &status) != 0) return Fail(ENOENT);
+  bool pipe = S_ISFIFO(status.st_mode) && !PathOf(held->get()).starts_with('/');
+  if (!pipe) return files_->OpenFound(caller, std::move(*held), flags, blocking);
+  blocking = std::move(*held);
+  return Fail(EINPROGRESS);
 }
 
 Answer<void> NameMaker::MakeDirectory(const Caller& caller, int directory, const std::string& path,

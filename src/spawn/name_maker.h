@@ -65,6 +65,8 @@ class NameMaker {
                                   sys::UniqueFd& blocking);
   Answer<sys::UniqueFd> OpenOnProc(const Caller& caller, const Place& place, int flags,
                                    sys::UniqueFd& blocking);
+  Answer<sys::UniqueFd> OpenHeld(const Caller& caller, int descriptor, int flags,
+                                 sys::UniqueFd& blocking);
   Answer<sys::UniqueFd> OpenTerminal(const Caller& caller, int flags);
   bool Writable(const std::string& path) const;
   void NoteRepository(const Place& place);

@@ -151,7 +151,7 @@ void Remove(const char* path, long directory) {
 long Make(const char* path) {
   long result = Syscall(__NR_mkdirat, AT_FDCWD, Arg(path), 0700);
   long directory = result < 0 ? result : Open(AT_FDCWD, path);
-  for (const char* name : {"tmp", "shm", "proc"}) {
+  for (const char* name : {"tmp", "shm", "proc", "dev"}) {
     if (directory < 0) return directory;
     result = Syscall(__NR_mkdirat, directory, Arg(name), 0700);
     if (result < 0) return result;

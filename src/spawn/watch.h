@@ -15,7 +15,7 @@ inline constexpr char kOptionWatch = 'w';
 // Signals all descendants of `root`, as far as /proc tells. False: there are none.
 bool SignalDescendants(long root, long signal) noexcept;
 
-// The watcher: makes the directory with `tmp`, `shm` and `proc` in it, waits for the
+// The watcher: makes the directory with `tmp`, `shm`, `proc` and `dev` in it, waits for the
 // supervisor to end in whatever way, ends what is left of the sandbox, and removes
 // the directory.
 [[noreturn]] void Watch(const char* directory) noexcept;

@@ -14,7 +14,7 @@ namespace cordon::spawn {
 
 class Watcher {
  public:
-  // Makes the run's own directory, with `tmp`, `shm` and `proc` in it.
+  // Makes the run's own directory, with `tmp`, `shm`, `proc` and `dev` in it.
   static Result<Watcher> Start();
   Watcher(Watcher&& other) noexcept;
   Watcher& operator=(Watcher&&) = delete;
