@@ -15,6 +15,15 @@ enum class Backend { kNamespaces, kLandlock, kNone };
 std::string_view BackendName(Backend backend);
 Result<Backend> ParseBackend(std::string_view name);
 
+// What the landlock backend gives only in part, and why.
+inline constexpr std::string_view kLandlockReads =
+    "that a denied file exists, its size and its times can be seen; in a writable root a denied "
+    "program can be executed";
+inline constexpr std::string_view kLandlockProcesses =
+    "no pid namespace: that a process exists can be seen";
+inline constexpr std::string_view kLandlockCount =
+    "the kernel counts all of the user's, and their number is taken at the start";
+
 struct BackendState {
   Backend backend;
   bool available = false;

@@ -132,9 +132,7 @@ std::vector<Enforcement> EnforcedByLandlock(const Plan& plan, FsInputs::Floor fl
                     : plan.landlock_abi >= 4 ? "broker, landlock, proxy"
                                              : "broker, proxy";
   return {
-      {"fs.read", "broker, landlock", Level::kPartial,
-       "that a denied file exists, its size and its times can be seen; in a writable root a denied "
-       "program can be executed"},
+      {"fs.read", "broker, landlock", Level::kPartial, std::string(host::kLandlockReads)},
       {"fs.write", "broker, landlock", Level::kFull, ""},
       {"fs.floor", floor_on ? "broker" : "", floor_on ? Level::kFull : Level::kNone,
        floor_on ? "" : "--no-floor"},
@@ -142,7 +140,7 @@ std::vector<Enforcement> EnforcedByLandlock(const Plan& plan, FsInputs::Floor fl
       {"unix", "broker, seccomp", Level::kFull, ""},
       {"ipc", "seccomp", Level::kFull, ""},
       {"pid", scoped ? "landlock, broker" : "broker", Level::kPartial,
-       "no pid namespace: that a process exists can be seen"},
+       std::string(host::kLandlockProcesses)},
       {"seccomp", "seccomp", Level::kFull, ""},
       {"env", "clean environment", Level::kFull, ""},
       {"tty", plan.terminal == Terminal::kNone ? "new session" : "own pseudo-terminal",

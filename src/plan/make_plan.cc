@@ -125,10 +125,9 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
         : namespaces ? "rlimit in the user namespace"
                      : "rlimit of the user, watching the tree",
         root || !namespaces ? Level::kPartial : Level::kFull,
-        root ? "the kernel does not count root's"
-        : !namespaces
-            ? "the kernel counts all of the user's, and their number is taken at the start"
-            : "");
+        root          ? "the kernel does not count root's"
+        : !namespaces ? host::kLandlockCount.data()
+                      : "");
   limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
   bool temp = plan.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk",

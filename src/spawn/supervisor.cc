@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "spawn/broker.h"
 #include "spawn/mount_keeper.h"
+#include "spawn/process_tree.h"
 #include "spawn/streams.h"
 #include "spawn/temp_watch.h"
 #include "spawn/terminal.h"
@@ -226,7 +227,7 @@ class Run {
     }
     if (!over_since_) over_since_ = now;
     if (excess->largest > 0 && now - *over_since_ < kGrace) {
-      Signal(excess->largest, SIGKILL);
+      EndProcess(excess->largest);
       if (killed_ != excess->largest) {
         killed_ = excess->largest;
         limit_kills_.push_back(
@@ -236,6 +237,14 @@ class Run {
     }
     ending_ = std::pair(OutcomeKind::kLimit, excess->reason);
     Kill();
+  }
+
+  // Inside a pid namespace only init can name it. Elsewhere there is no time to lose.
+  void EndProcess(pid_t process) {
+    if (Namespaces()) return Signal(process, SIGKILL);
+    sys::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!pidfd.valid() || !IsInTree(process, launched_.pid)) return;
+    syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
   }
 
   void Loop() {

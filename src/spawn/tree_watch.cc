@@ -64,9 +64,6 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
     : init_(init), memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
   bool counted = plan.uid != 0 && plan.backend == host::Backend::kNamespaces;
   if (!counted) processes_ = plan.limits.processes;
-  // The kernel counts too, though not only these: it comes first.
-  constexpr uint64_t kRoom = 16;
-  if (processes_ && plan.uid != 0) *processes_ += kRoom;
   if (!memory_ && !cpu_ms_ && !processes_) return;
   bool own = init == 1;
   proc_.reset(
@@ -76,13 +73,8 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
 template <typename Measure>
 uint64_t TreeWatch::Sum(Measure measure) const {
   uint64_t total = 0;
-  if (init_ != 1) {
-    total += measure(proc_.get(), std::to_string(init_).c_str());
-    for (pid_t process : Descendants(init_)) {
-      total += measure(proc_.get(), std::to_string(process).c_str());
-    }
-    return total;
-  }
+  for (pid_t process : tree_) total += measure(proc_.get(), std::to_string(process).c_str());
+  if (init_ != 1) return total;
   DIR* stream = fdopendir(openat(proc_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (stream == nullptr) return 0;
   while (dirent* entry = readdir(stream)) {
@@ -94,6 +86,10 @@ uint64_t TreeWatch::Sum(Measure measure) const {
 }
 
 std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
+  if (init_ != 1) {
+    tree_ = Descendants(init_);
+    tree_.push_back(init_);
+  }
   // The cheap measure counts shared pages many times: it can only be too high.
   uint64_t resident = memory_ ? Sum(Resident) : 0;
   near_ = memory_ && resident > *memory_ / 2;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
 #include "sys/fd.h"
@@ -40,6 +41,7 @@ class TreeWatch {
   uint64_t Sum(Measure measure) const;
 
   pid_t init_;
+  std::vector<pid_t> tree_;  // outside of a pid namespace, as it was last seen
   Clock::time_point began_ = Clock::now();
   sys::UniqueFd proc_;
   std::optional<uint64_t> memory_;

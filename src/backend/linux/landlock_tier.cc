@@ -1,6 +1,7 @@
 // Runs in: supervisor. Pure.
 #include "backend/linux/landlock_tier.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "backend/init_protocol.h"
@@ -16,6 +17,15 @@ namespace {
 // broker's, the proxy's.
 uint64_t OwnThreads(const plan::Plan& plan) { return plan.net.proxied() ? 2 : 1; }
 
+// What the kernel counts besides the sandbox. Others of the user may end during the
+// run, and what they leave is no more room: a little less is given from the start.
+uint64_t Others(const plan::Plan& plan, const host::Facts& facts) {
+  constexpr uint64_t kMostMargin = 16;
+  uint64_t margin = std::min(plan.limits.processes.value_or(0) / 16, kMostMargin);
+  uint64_t others = facts.user_tasks + OwnThreads(plan);
+  return others > margin ? others - margin : 0;
+}
+
 ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
   ChildSpec spec;
   std::vector<Step>& steps = spec.steps;
@@ -25,7 +35,7 @@ ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
     steps.push_back({.op = Op::kTerminal, .path = "/dev/ptmx", .value = plan.terminal_streams});
   }
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
-  AddLimits(plan.limits, facts.user_tasks + OwnThreads(plan), steps);
+  AddLimits(plan.limits, Others(plan, facts), steps);
   spec.init_options = kInitOptionSubreaper;
   if (plan.terminal == plan::Terminal::kControlling) {
     spec.init_options += kInitOptionControllingTerminal;
