@@ -204,10 +204,12 @@ bool IsScoped(const char* options) {
          Syscall(__NR_kill, Syscall(__NR_getppid), 0) == -EPERM;
 }
 
-// Without a scope, "everyone" would be all processes of the user: the tree is
-// looked for in /proc then.
+// Without a scope, "everyone" would be all processes of the user: the broker knows
+// the sandbox's (it cannot read init's memory, so a path would not do); where there is
+// no broker, /proc tells.
 void SignalEveryone(Ending ending, long signal) {
   if (ending == Ending::kTree) {
+    if (Syscall(__NR_kill, kAskForEveryone, signal) == 0) return;
     SignalDescendants(Syscall(__NR_getpid), signal);
   } else {
     Syscall(__NR_kill, -1, signal);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "spawn/process_tree.h"
+#include "spawn/watch.h"
 
 namespace cordon::spawn {
 namespace {
@@ -64,6 +65,7 @@ Answer<Verdict> ProcessGate::Kill(const Caller& caller, pid_t target, int signal
   if (signals_ == Signals::kScoped) return Verdict::kContinue;
   pid_t process = ProcessOf(caller.tid());
   if (target == process) return Verdict::kContinue;
+  if (target == kAskForEveryone && process == init_) return KillMany(caller, -1, signal);
   if (target > 0) return KillOne(process, target, signal);
   return KillMany(caller, target, signal);
 }

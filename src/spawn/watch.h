@@ -12,6 +12,10 @@ inline constexpr int kReadyFd = 4;  // an errno goes out, once the directories a
 // argv of the watcher: "cordon-init", "-w", the path of the run's own directory.
 inline constexpr char kOptionWatch = 'w';
 
+// What init signals to have the broker signal the whole sandbox: no process can have
+// that number, so that where there is no broker nobody is signalled.
+inline constexpr int32_t kAskForEveryone = 0x7fffffff;
+
 // Signals all descendants of `root`, as far as /proc tells. False: there are none.
 bool SignalDescendants(long root, long signal) noexcept;
 
