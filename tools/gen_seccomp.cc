@@ -18,6 +18,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -27,7 +28,13 @@
 
 namespace {
 
-enum class Nesting { kDenied, kAllowed };
+// What the program is for. Without namespaces the broker opens every file and
+// changes every name, and the network is the host's: sockets are limited by mode.
+enum class Purpose { kNamespaces, kNesting, kLandlockNone, kLandlockProxy, kLandlockOpen };
+
+bool WithoutNamespaces(Purpose purpose) {
+  return purpose != Purpose::kNamespaces && purpose != Purpose::kNesting;
+}
 
 constexpr uint32_t kEperm = SCMP_ACT_ERRNO(EPERM);
 constexpr uint32_t kEnosys = SCMP_ACT_ERRNO(ENOSYS);
@@ -152,6 +159,9 @@ sock_filter SkipIf(uint32_t value, uint8_t count) {
 sock_filter SkipUnlessAny(uint32_t bits, uint8_t count) {
   return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count);
 }
+sock_filter SkipIfAny(uint32_t bits, uint8_t count) {
+  return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, count, 0);
+}
 
 scmp_arg_cmp Equal(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_EQ, value, 0}; }
 scmp_arg_cmp Not(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_NE, value, 0}; }
@@ -224,10 +234,36 @@ void DenySurface(Filter& filter) {
 }
 
 // Terminal input injection, whatever the upper bits of the request say.
-void DenyTerminalTricks(ArgumentChecks& checks) {
+ArgumentChecks::Block TerminalTricks() {
   constexpr uint32_t kTiocsti = 0x5412, kTioclinux = 0x541C, kTioccons = 0x541D;
-  checks.Add("ioctl", {Argument(1), SkipIf(kTiocsti, 2), SkipIf(kTioclinux, 1),
-                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kTioccons, 0, 1), Return(kEperm)});
+  return {Argument(1), SkipIf(kTiocsti, 2), SkipIf(kTioclinux, 1),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kTioccons, 0, 1), Return(kEperm)};
+}
+
+// What changes a file or a directory through a descriptor that only reads it; a
+// read-only mount would refuse these. Of btrfs all but cloning.
+ArgumentChecks::Block ChangesByReaders() {
+  constexpr uint32_t kSetFlags = 0x40086602, kSetFlags32 = 0x40046602, kSetVersion = 0x40087602,
+                     kSetVersion32 = 0x40047602, kSetXattr = 0x401c5820, kVerity = 0x40806685,
+                     kEncryption = 0x800c6613;
+  constexpr uint32_t kClone = 0x40049409, kCloneRange = 0x4020940d, kDedupe = 0xc0189436;
+  ArgumentChecks::Block block = {Argument(1)};
+  const uint32_t changes[] = {kSetFlags, kSetFlags32, kSetVersion, kSetVersion32,
+                              kSetXattr, kVerity,     kEncryption};
+  uint8_t left = std::size(changes);
+  for (uint32_t request : changes) block.push_back(SkipIf(request, left--));
+  // Reached by falling through: none of them.
+  block.push_back(Skip(1));
+  block.push_back(Return(kEperm));
+  for (uint32_t request : {kClone, kCloneRange, kDedupe}) {
+    block.push_back(SkipIf(request, static_cast<uint8_t>(request == kClone        ? 5
+                                                         : request == kCloneRange ? 4
+                                                                                  : 3)));
+  }
+  block.push_back(Mask(0xff00));
+  block.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x9400, 0, 1));
+  block.push_back(Return(kEperm));
+  return block;
 }
 
 // Persona flags but UNAME26, and all ones, which is a query.
@@ -237,13 +273,13 @@ void DenyPersonas(ArgumentChecks& checks) {
              {Argument(0), SkipIf(0xffffffff, 2), SkipUnlessAny(kFlags, 1), Return(kEperm)});
 }
 
-void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Nesting nesting) {
-  uint32_t refused = nesting == Nesting::kAllowed ? uint32_t{CLONE_NEWCGROUP} : kNamespaceFlags;
+void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Purpose purpose) {
+  uint32_t refused = purpose == Purpose::kNesting ? uint32_t{CLONE_NEWCGROUP} : kNamespaceFlags;
   checks.Add("unshare", {Argument(0), SkipUnlessAny(refused, 1), Return(kEperm)});
   // In clone() the low byte is the exit signal, so CLONE_NEWTIME cannot be
   // asked for there.
   checks.Add("clone", {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)});
-  if (nesting == Nesting::kDenied) filter.Add(kEperm, "chroot");
+  if (purpose != Purpose::kNesting) filter.Add(kEperm, "chroot");
 }
 
 // UNIX: stream and seqpacket; a datagram (or RAW, its alias) can be sent to any
@@ -275,6 +311,33 @@ void Append(ArgumentChecks::Block& block, const ArgumentChecks::Block& more) {
   block.insert(block.end(), more.begin(), more.end());
 }
 
+// Only TCP, which is connected by the broker.
+ArgumentChecks::Block StreamsOnly() {
+  return {Argument(1), Mask(0xf),    SkipIf(SOCK_STREAM, 1), Return(kNoFamily),
+          Argument(2), SkipIf(0, 2), SkipIf(IPPROTO_TCP, 1), Return(kNoProtocol)};
+}
+
+// On the host's own network: none of it, or TCP to where the broker connects it.
+void LimitHostSockets(ArgumentChecks& checks, Purpose purpose) {
+  ArgumentChecks::Block local = UnixTypes(), streams = StreamsOnly();
+  ArgumentChecks::Block block = {Argument(0)};
+  if (purpose == Purpose::kLandlockProxy) {
+    auto to_streams = static_cast<uint8_t>(local.size() + 1);
+    Append(block, {SkipIf(AF_UNIX, 3), SkipIf(AF_INET, static_cast<uint8_t>(2 + to_streams)),
+                   SkipIf(AF_INET6, static_cast<uint8_t>(1 + to_streams)), Return(kNoFamily)});
+    Append(block, local);
+    block.push_back(Skip(static_cast<uint32_t>(streams.size())));
+    Append(block, streams);
+  } else {
+    Append(block, {SkipIf(AF_UNIX, 1), Return(kNoFamily)});
+    Append(block, local);
+  }
+  checks.Add("socket", block);
+  block = {Argument(0), SkipIf(AF_UNIX, 1), Return(kNoFamily)};
+  Append(block, local);
+  checks.Add("socketpair", block);
+}
+
 void LimitSockets(ArgumentChecks& checks) {
   ArgumentChecks::Block local = UnixTypes(), internet = InternetTypes(), netlink = NetlinkTypes();
   auto over = [](const ArgumentChecks::Block& block) { return static_cast<uint8_t>(block.size()); };
@@ -300,9 +363,11 @@ void LimitSockets(ArgumentChecks& checks) {
 
 // No set-user-id or set-group-id bit, anywhere: on an id-mapped or shared file
 // system it would hold outside too. (Creating calls are the broker's to check.)
-void DenySetuid(ArgumentChecks& checks) {
-  auto mode = [](unsigned argument) -> ArgumentChecks::Block {
-    return {Argument(argument), SkipUnlessAny(06000, 1), Return(kEperm)};
+void DenySetuid(ArgumentChecks& checks, Purpose purpose) {
+  auto mode = [&](unsigned argument) -> ArgumentChecks::Block {
+    ArgumentChecks::Block block = {Argument(argument), SkipUnlessAny(06000, 1), Return(kEperm)};
+    if (WithoutNamespaces(purpose)) block.push_back(Return(SECCOMP_RET_USER_NOTIF));
+    return block;
   };
   checks.Add("chmod", mode(1));
   checks.Add("fchmod", mode(1));
@@ -336,6 +401,96 @@ void Notify(Filter& filter, ArgumentChecks& checks) {
   filter.Add(kEnosys, "openat2");  // its flags are behind a pointer
 }
 
+// Without namespaces: the broker opens files, changes names and what is written
+// about them, and knows which processes are the command's. A descriptor with
+// O_PATH gives nothing to read.
+void NotifyAll(Filter& filter, ArgumentChecks& checks) {
+  auto opening = [](unsigned flags) -> ArgumentChecks::Block {
+    return {Argument(flags), SkipIfAny(O_PATH, 1), Return(SECCOMP_RET_USER_NOTIF)};
+  };
+  checks.Add("open", opening(1));
+  checks.Add("openat", opening(2));
+  for (const char* name : {"creat",
+                           "mkdir",
+                           "mkdirat",
+                           "rename",
+                           "renameat",
+                           "renameat2",
+                           "link",
+                           "linkat",
+                           "symlink",
+                           "symlinkat",
+                           "mknod",
+                           "mknodat",
+                           "unlink",
+                           "unlinkat",
+                           "rmdir",
+                           "truncate",
+                           "chown",
+                           "lchown",
+                           "fchown",
+                           "fchownat",
+                           "utime",
+                           "utimes",
+                           "futimesat",
+                           "utimensat",
+                           "setxattr",
+                           "lsetxattr",
+                           "fsetxattr",
+                           "removexattr",
+                           "lremovexattr",
+                           "fremovexattr",
+                           "bind",
+                           "connect",
+                           "listen",
+                           "umask",
+                           "inotify_add_watch",
+                           "kill",
+                           "tkill",
+                           "tgkill",
+                           "rt_sigqueueinfo",
+                           "rt_tgsigqueueinfo",
+                           "pidfd_send_signal"}) {
+    filter.Add(SCMP_ACT_NOTIFY, name);
+  }
+  filter.Add(kEnosys, "openat2");  // its flags are behind a pointer
+  for (int number : {463 /* setxattrat */, 466 /* removexattrat */}) filter.Add(kEnosys, number);
+}
+
+// Priority and processors of processes that are not the command's. The one that
+// calls (0) needs no question.
+void NotifyScheduling(Filter& filter) {
+  for (const char* name :
+       {"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"}) {
+    filter.Add(SCMP_ACT_NOTIFY, name, {Not(0, 0)});
+  }
+  constexpr uint64_t kPriorityUser = 2, kIoPriorityUser = 3;
+  filter.Add(kEperm, "setpriority", {Equal(0, kPriorityUser)});
+  filter.Add(kEperm, "ioprio_set", {Equal(0, kIoPriorityUser)});
+  filter.Add(SCMP_ACT_NOTIFY, "setpriority", {Not(0, kPriorityUser), Not(1, 0)});
+  filter.Add(SCMP_ACT_NOTIFY, "ioprio_set", {Not(0, kIoPriorityUser), Not(1, 0)});
+}
+
+// Shared memory, semaphores and queues of System V, and queues of POSIX, are the
+// host's own: there is no way to tell whose they are.
+void DenyIpc(Filter& filter) {
+  for (const char* name : {"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl",
+                           "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}) {
+    filter.Add(kEnosys, name);
+  }
+}
+
+// Data in the packet that opens a connection goes out without a connect().
+void DenyFastOpen(ArgumentChecks& checks) {
+  auto flags = [](unsigned argument) -> ArgumentChecks::Block {
+    constexpr uint32_t kFastOpen = 0x20000000;
+    return {Argument(argument), SkipUnlessAny(kFastOpen, 1), Return(kEperm)};
+  };
+  checks.Add("sendto", flags(3));
+  checks.Add("sendmsg", flags(2));
+  checks.Add("sendmmsg", flags(3));
+}
+
 void Print(const char* name, const std::vector<sock_filter>& program) {
   std::printf("inline constexpr sock_filter %s[] = {\n", name);
   for (const sock_filter& i : program) {
@@ -346,16 +501,30 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 
 // The architecture first: all later numbers are this one's. Numbers past the last
 // known one do not exist; x32 numbers are past it too.
-std::vector<sock_filter> Build(Nesting nesting) {
+std::vector<sock_filter> Build(Purpose purpose) {
   Filter filter(SCMP_ACT_ALLOW);
   ArgumentChecks checks;
   DenySurface(filter);
-  DenyTerminalTricks(checks);
+  ArgumentChecks::Block ioctl = TerminalTricks();
+  if (WithoutNamespaces(purpose)) Append(ioctl, ChangesByReaders());
+  checks.Add("ioctl", ioctl);
   DenyPersonas(checks);
-  DenyNamespaces(filter, checks, nesting);
-  LimitSockets(checks);
-  DenySetuid(checks);
-  Notify(filter, checks);
+  DenyNamespaces(filter, checks, purpose);
+  DenySetuid(checks, purpose);
+  bool quiet = purpose == Purpose::kLandlockNone || purpose == Purpose::kLandlockProxy;
+  if (quiet) {
+    LimitHostSockets(checks, purpose);
+    DenyFastOpen(checks);
+  } else {
+    LimitSockets(checks);
+  }
+  if (WithoutNamespaces(purpose)) {
+    NotifyAll(filter, checks);
+    NotifyScheduling(filter);
+    DenyIpc(filter);
+  } else {
+    Notify(filter, checks);
+  }
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       SkipIf(seccomp_arch_native(), 1),
@@ -411,8 +580,11 @@ int main(int argc, char** argv) {
   if (companion) {
     Print("kCompanionProgram", BuildCompanion());
   } else {
-    Print("kSeccompProgram", Build(Nesting::kDenied));
-    Print("kSeccompProgramNesting", Build(Nesting::kAllowed));
+    Print("kSeccompProgram", Build(Purpose::kNamespaces));
+    Print("kSeccompProgramNesting", Build(Purpose::kNesting));
+    Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
+    Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
+    Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
   }
   std::printf("}  // namespace cordon::%s\n", space);
   return 0;

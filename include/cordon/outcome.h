@@ -46,6 +46,7 @@ struct Usage {
 };
 
 struct [[nodiscard]] Outcome {
+  std::string backend;  // "namespaces", "landlock" or "none"
   OutcomeKind kind = OutcomeKind::kExecFailed;
   Reason reason = Reason::kInternal;
   int exit_code = 0;  // of the command, when kExited

@@ -61,6 +61,7 @@ enum class Code {
   X(kMemoryLimit, "memory_limit")              \
   X(kCpuLimit, "cpu_limit")                    \
   X(kProcessLimit, "process_limit")            \
+  X(kDiskLimit, "disk_limit")                  \
   X(kCancelled, "cancelled")                   \
   X(kProtectionLost, "protection_lost")        \
   /* denials */                                \

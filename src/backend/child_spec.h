@@ -33,7 +33,8 @@ enum class Op : uint8_t {
   kEnterRoot,    // slot becomes the root, the old one goes
   kAttach,       // slot onto path (no symlink anywhere in it), if it is still `identity`
   kStash,        // as kAttach, but the slot stays open to be cloned from
-  kTerminal,     // a pseudo-terminal for the streams in value; its master goes to the supervisor
+  kTerminal,     // a pseudo-terminal from path for the streams in value; its master goes to the
+                 // supervisor
   kLoopback,     // lo up
   kNetlink,      // route netlink messages in data, `value` of them
   kListen,       // value: port, value2: kListen*; the socket goes to the supervisor
@@ -41,7 +42,7 @@ enum class Op : uint8_t {
   kUmask,        // value
   kChdir,        // path
   kForbidUserNamespaces,
-  kDropCapabilities,  // all sets, no_new_privs
+  kDropCapabilities,  // all sets, no_new_privs; value: kBoundingSetMayStay
   kLandlock,          // the ruleset of the spec
   kSeccomp,           // the program of the spec; its listener goes to the supervisor
   kExecInit,
@@ -69,6 +70,7 @@ struct Step {
 struct LandlockRule {
   std::string path;
   uint64_t access = 0;
+  bool optional = false;  // what is gone by then is not granted
   bool operator==(const LandlockRule&) const = default;
 };
 
@@ -87,6 +89,8 @@ struct SeccompProgram {
 };
 
 inline constexpr int kMaxSlots = 512;
+
+inline constexpr uint64_t kBoundingSetMayStay = 1;
 
 inline constexpr uint64_t kListenDatagram = 1;
 inline constexpr uint64_t kListenV6 = 2;

@@ -13,6 +13,11 @@ inline constexpr int kStatusFd = 4;   // write end; one Report, or several
 // argv of init: "cordon-init", options, program, argv of the command...
 // Its environment is the command's.
 inline constexpr char kInitOptionControllingTerminal = 't';
+// Not the first process of a pid namespace: it adopts orphans, and ends them all.
+inline constexpr char kInitOptionSubreaper = 'r';
+// The command gets a Landlock domain of its own inside init's, so that it cannot
+// signal init, and all that init may signal is the command's.
+inline constexpr char kInitOptionScoped = 'l';
 #ifdef CORDON_TEST_HOOKS
 inline constexpr char kInitOptionUnprotected = 'u';  // dumpable, nothing scrubbed
 inline constexpr char kInitOptionSameSession = 's';  // the command stays in the caller's

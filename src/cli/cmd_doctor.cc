@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "host/backend.h"
 #include "host/doctor.h"
 
 namespace cordon::cli {
@@ -24,6 +25,8 @@ struct Options {
 struct Report {
   std::string kernel;
   std::vector<Finding> findings;
+  std::vector<host::BackendState> backends;
+  host::Backend chosen = host::Backend::kNone;
   std::vector<Enforcement> features;
   bool full = false;
 };
@@ -33,6 +36,8 @@ Report MakeReport() {
   utsname name;
   if (uname(&name) == 0) report.kernel = std::string(name.sysname) + " " + name.release;
   report.findings = host::Examine();
+  report.backends = host::Backends(report.findings);
+  report.chosen = host::Choose(report.backends);
   report.features = host::Enforceable(report.findings);
   report.full = host::DefaultIsFull(report.features);
   return report;
@@ -49,6 +54,12 @@ std::string Text(const Report& report) {
     text += fmt::format("  {}  {:<31} {}\n", Mark(finding), finding.feature,
                         base::Printable(finding.detail));
     if (!finding.remedy.empty()) text += fmt::format("       → {}\n", finding.remedy);
+  }
+  text += "\nbackends, the best first; a run takes the first that can be had\n";
+  for (const host::BackendState& state : report.backends) {
+    const char* mark = state.backend == report.chosen && state.available ? "→" : " ";
+    text += fmt::format("{} {}  {:<31} {}\n", mark, state.available ? "yes" : "no ",
+                        host::BackendName(state.backend), base::Printable(state.detail));
   }
   text += "\nwhat a run can enforce\n";
   for (const Enforcement& item : report.features) {
@@ -75,6 +86,11 @@ std::string Json(const Report& report) {
                                   {"required", finding.need == Need::kRequired},
                                   {"detail", base::Printable(finding.detail)},
                                   {"remedy", finding.remedy}});
+  }
+  json["backend"] = host::BackendName(report.chosen);
+  for (const host::BackendState& state : report.backends) {
+    json["backends"][std::string(host::BackendName(state.backend))] = {
+        {"available", state.available}, {"detail", base::Printable(state.detail)}};
   }
   for (const Enforcement& item : report.features) {
     json["features"][item.feature] = {

@@ -28,10 +28,24 @@ Json EnforcementJson(const std::vector<Enforcement>& list) {
 
 constexpr size_t kMostShown = 10;
 
+// Of a backend that gives less: what is missing, once, with what was asked for.
+std::string BackendNotice(const Outcome& outcome) {
+  if (outcome.backend.empty() || outcome.backend == "namespaces") return {};
+  std::string notice;
+  for (const Enforcement& item : outcome.enforcement) {
+    bool limit = item.feature.starts_with("limits.");
+    if (item.level == Level::kFull || limit) continue;
+    notice += fmt::format("{}{} {} ({})", notice.empty() ? "" : ", ", item.feature,
+                          LevelName(item.level), item.note);
+  }
+  return fmt::format("cordon: backend {}: {}\n", outcome.backend, notice);
+}
+
 }  // namespace
 
 std::string OutcomeJson(const Outcome& outcome) {
   Json json;
+  json["backend"] = outcome.backend;
   json["kind"] = OutcomeKindName(outcome.kind);
   json["reason"] = ReasonId(outcome.reason);
   json["exit_status"] = outcome.ExitStatus();
@@ -68,7 +82,7 @@ std::string OutcomeJson(const Outcome& outcome) {
 }
 
 std::string OutcomeNotice(const Outcome& outcome) {
-  std::string notice;
+  std::string notice = BackendNotice(outcome);
   if (outcome.kind != OutcomeKind::kExited && outcome.kind != OutcomeKind::kSignaled) {
     notice += fmt::format("cordon: {}\n", base::Printable(outcome.message));
   }

@@ -35,14 +35,11 @@ Result<session::Unprivileged> ParseUser(const std::string& text) {
   return user;
 }
 
-Status CheckBackend(const std::string& backend) {
-  if (backend.empty() || backend == "namespaces") return {};
-  return base::Unsupported("--backend " + base::Printable(backend) + " is not supported yet");
-}
-
-Status LeaveRootIfRoot(const RunFlags& flags, const session::Request& request) {
+Status LeaveRootIfRoot(const RunFlags& flags, session::Request& request) {
   CORDON_ASSIGN_OR_RETURN(session::Unprivileged user, ParseUser(flags.user));
-  if (geteuid() == 0) return session::LeaveRoot(request, user);
+  if (geteuid() == 0) {
+    return session::LeaveRoot(request, flags.user.empty() ? std::nullopt : std::optional(user));
+  }
   if (flags.user.empty()) return {};
   return base::InvalidArgument(Reason::kUsage, "--user is for a run started by root");
 }
@@ -58,7 +55,10 @@ void AddRunFlags(Arguments& arguments, RunFlags& flags) {
 
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
                                      Purpose purpose) {
-  CORDON_TRY(CheckBackend(flags.policy.backend));
+  std::optional<host::Backend> backend;
+  if (!flags.policy.backend.empty()) {
+    CORDON_ASSIGN_OR_RETURN(backend, host::ParseBackend(flags.policy.backend));
+  }
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
   // Without the floor nothing keeps the command from the files that it is judged by.
@@ -74,7 +74,8 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
       .environment = std::move(loaded.context.env),
       .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn,
       .net_news = std::move(news),
-      .program = RealPath("/proc/self/exe").value_or("")};
+      .program = RealPath("/proc/self/exe").value_or(""),
+      .backend = backend};
   // A named workspace need not be where we are; if we are inside it, we stay.
   if (char* here = get_current_dir_name()) {
     if (guard::IsInside(here, request.workspace)) request.directory = here;

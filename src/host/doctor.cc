@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "base/strings.h"
+#include "host/backend.h"
 #include "host/kernel_probe.h"
 #include "host/trial.h"
 #include "host/userns_probe.h"
@@ -174,6 +175,30 @@ std::vector<Requirement> Requirements() {
   };
 }
 
+// By the landlock backend.
+std::vector<Enforcement> WithoutNamespaces() {
+  const char* watched = "the sum over processes is sampled";
+  return {
+      {"fs.read", "broker, landlock", Level::kPartial, std::string(kLandlockReads)},
+      {"fs.write", "broker, landlock", Level::kFull, ""},
+      {"fs.floor", "broker", Level::kFull, ""},
+      {"net", "seccomp, broker, proxy", Level::kFull, ""},
+      {"unix", "broker, seccomp", Level::kFull, ""},
+      {"ipc", "seccomp", Level::kFull, ""},
+      {"pid", "landlock, broker", Level::kPartial, std::string(kLandlockProcesses)},
+      {"seccomp", "seccomp", Level::kFull, ""},
+      {"env", "clean environment", Level::kFull, ""},
+      {"tty", "own pseudo-terminal", Level::kFull, ""},
+      {"limits.cpu", "rlimit, watching the tree", Level::kPartial, watched},
+      {"limits.memory", "rlimit per process, watching the tree", Level::kPartial, watched},
+      {"limits.processes", "rlimit of the user, watching the tree", Level::kPartial,
+       std::string(kLandlockCount)},
+      {"limits.files", "rlimit", Level::kFull, ""},
+      {"limits.disk", "watching the run's own directory", Level::kPartial,
+       "writable roots have no quota"},
+  };
+}
+
 }  // namespace
 
 std::vector<Finding> Examine() {
@@ -190,6 +215,7 @@ std::vector<Finding> Examine() {
 }
 
 std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
+  if (Choose(Backends(findings)) == Backend::kLandlock) return WithoutNamespaces();
   auto fatal = std::ranges::find_if(findings, IsFatal);
   std::vector<Enforcement> features;
   for (const Requirement& requirement : Requirements()) {

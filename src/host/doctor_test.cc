@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "host/backend.h"
 #include "host/kernel_probe.h"
 #include "host/userns_probe.h"
 
@@ -36,9 +37,21 @@ TEST(Enforceable, EverythingAvailableIsTheDefaultInFull) {
   EXPECT_TRUE(DefaultIsFull(features));
 }
 
-TEST(Enforceable, WithoutUserNamespacesThereIsNothing) {
+TEST(Enforceable, WithoutUserNamespacesTheLandlockBackendGivesMost) {
   std::vector<Finding> findings = AllAvailable();
   At(findings, "user namespaces").available = false;
+  std::vector<Enforcement> features = Enforceable(findings);
+  EXPECT_EQ(features.size(), 15u);
+  EXPECT_EQ(LevelOf(features, "fs.write"), Level::kFull);
+  EXPECT_EQ(LevelOf(features, "net"), Level::kFull);
+  EXPECT_EQ(LevelOf(features, "pid"), Level::kPartial);
+  EXPECT_FALSE(DefaultIsFull(features));
+}
+
+TEST(Enforceable, WithoutUserNamespacesAndLandlockThereIsNothing) {
+  std::vector<Finding> findings = AllAvailable();
+  At(findings, "user namespaces").available = false;
+  At(findings, "landlock").available = false;
   std::vector<Enforcement> features = Enforceable(findings);
   EXPECT_FALSE(DefaultIsFull(features));
   EXPECT_TRUE(std::ranges::all_of(
@@ -69,6 +82,24 @@ TEST(Enforceable, WhatIsOnlyHelpfulDoesNotCount) {
   std::vector<Finding> findings = AllAvailable();
   findings.push_back({.feature = "cgroup delegation", .need = Need::kHelpful});
   EXPECT_TRUE(DefaultIsFull(Enforceable(findings)));
+}
+
+TEST(Backends, TheFirstThatIsAvailableIsChosen) {
+  std::vector<Finding> findings = AllAvailable();
+  EXPECT_EQ(Choose(Backends(findings)), Backend::kNamespaces);
+  At(findings, "pid namespace") = {.feature = "pid namespace", .detail = "/proc is covered"};
+  std::vector<BackendState> table = Backends(findings);
+  EXPECT_EQ(Choose(table), Backend::kLandlock);
+  EXPECT_EQ(table[0].detail, "no pid namespace: /proc is covered");
+  At(findings, "seccomp notification").available = false;
+  EXPECT_FALSE(Backends(findings)[1].available);
+}
+
+TEST(Backends, NoneIsForThoseWhoNameIt) {
+  EXPECT_EQ(Choose(Backends({})), Backend::kNone);
+  EXPECT_EQ(*ParseBackend("none"), Backend::kNone);
+  EXPECT_EQ(*ParseBackend("landlock"), Backend::kLandlock);
+  EXPECT_EQ(ParseBackend("Landlock").error().reason, Reason::kUnsupported);
 }
 
 TEST(CauseOf, TellsTheCausesApart) {

@@ -2,9 +2,13 @@
 
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
 
 #include "sys/uapi.h"
 
@@ -35,6 +39,19 @@ Facts ProbeFacts() {
   const char* home = getenv("HOME");
   if (home != nullptr && home[0] == '/') facts.home = home;
   return facts;
+}
+
+uint64_t CountUserTasks() {
+  uint64_t count = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    std::string path = entry.path();
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) continue;
+    // A directory of tasks has one link each, besides its own two.
+    if (stat((path + "/task").c_str(), &status) == 0) count += status.st_nlink - 2;
+  }
+  return count;
 }
 
 }  // namespace cordon::host

@@ -177,12 +177,17 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
 }
 
 Verdict Decide(const FsPlan& plan, Access access, std::string_view path) {
-  if (const Region* region = RegionOf(plan.regions, path);
-      region != nullptr && region->source == RegionSource::kPrivate && region->path != "/") {
+  const Region* region = RegionOf(plan.regions, path);
+  if (region != nullptr && region->source == RegionSource::kPrivate && region->path != "/") {
     return InPrivate(*region, access);
   }
   RuleMatch match = MatchRules(plan.rules, path);
   if (match.read == nullptr) return DenyRead(match, path);
+  if (region != nullptr && region->source == RegionSource::kMask) {
+    return {.rule = "fs.temp",
+            .detail = region->path + " is not there without namespaces; TMPDIR is the run's own",
+            .hint = "fs.temp = \"shared\" would allow it"};
+  }
   if (access == Access::kRead) return Allowed(ByRule(*match.read, "readable"));
   if (match.write == nullptr) {
     return Denied(ByRule(*match.read, "readable, but no writable root holds it"),

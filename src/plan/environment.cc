@@ -65,7 +65,7 @@ Environment MakeEnvironment(const EnvironmentInputs& in) {
   variables.erase("OLDPWD");
   std::map<std::string, std::string> chosen = {{"PWD", in.directory}, {"CORDON_SANDBOX", "1"}};
   if (in.temp == TempMode::kPrivate) {
-    chosen["TMPDIR"] = "/tmp";
+    chosen["TMPDIR"] = in.temp_directory;
     variables.erase("TMP");
     variables.erase("TEMP");
   }

@@ -15,6 +15,7 @@ struct EnvironmentInputs {
   std::string directory;        // working directory, for PWD
   std::string cache_directory;  // seen from inside; empty: leave tools their own
   TempMode temp = TempMode::kNone;
+  std::string temp_directory = "/tmp";       // where the private one is
   std::map<std::string, std::string> proxy;  // leads programs to it
 };
 

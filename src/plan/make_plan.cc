@@ -6,6 +6,7 @@
 #include "guard/path.h"
 #include "plan/audit_log.h"
 #include "plan/environment.h"
+#include "plan/landlock_plan.h"
 #include "plan/plan.h"
 
 namespace cordon::plan {
@@ -46,7 +47,7 @@ std::vector<std::string> MaskedSystem(const PlanInputs& in) {
   return candidates;
 }
 
-std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
+std::vector<Enforcement> EnforcedByNamespaces(const Plan& plan, const PlanInputs& in) {
   bool landlock = plan.landlock_abi > 0;
   std::string fs = landlock ? "mount namespace, landlock" : "mount namespace";
   bool floor = in.floor == FsInputs::Floor::kOn;
@@ -72,7 +73,25 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
       {"tty", plan.terminal == Terminal::kNone ? "new session" : "own pseudo-terminal",
        Level::kFull, ""},
   };
-  if (plan.net.proxied() && !plan.net.upstream.empty()) {
+  return list;
+}
+
+// By backend, in one order.
+std::vector<Enforcement> Boundary(const Plan& plan, const PlanInputs& in) {
+  switch (plan.backend) {
+    case host::Backend::kNamespaces:
+      return EnforcedByNamespaces(plan, in);
+    case host::Backend::kLandlock:
+      return EnforcedByLandlock(plan, in.floor);
+    case host::Backend::kNone:
+      return EnforcedByNothing(plan);
+  }
+  return {};
+}
+
+std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
+  std::vector<Enforcement> list = Boundary(plan, in);
+  if (plan.backend != host::Backend::kNone && plan.net.proxied() && !plan.net.upstream.empty()) {
     list[3].level = Level::kPartial;
     list[3].note = "names go to a parent proxy, which chooses their addresses";
   }
@@ -82,12 +101,15 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
     list[8].note = "env.mode is \"inherit\"";
   }
   bool root = plan.uid == 0;
-  if (root) {
+  if (root && plan.backend != host::Backend::kNone) {
     for (size_t i : {0, 1}) {
       list[i].level = Level::kPartial;
-      list[i].note = "the command is uid 0 without capabilities: its files cannot be id-mapped";
+      std::string& note = list[i].note;
+      if (!note.empty()) note += "; ";
+      note += "the command is uid 0 without capabilities: its files cannot be id-mapped";
     }
   }
+  bool namespaces = plan.backend == host::Backend::kNamespaces;
   const LimitPolicy& limits = plan.limits;
   auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
                    const char* note) {
@@ -99,12 +121,20 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
         Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
   limit("limits.processes", limits.processes.has_value(),
-        root ? "watching the tree" : "rlimit in the user namespace",
-        root ? Level::kPartial : Level::kFull, root ? "the kernel does not count root's" : "");
+        root         ? "watching the tree"
+        : namespaces ? "rlimit in the user namespace"
+                     : "rlimit of the user, watching the tree",
+        root || !namespaces ? Level::kPartial : Level::kFull,
+        root          ? "the kernel does not count root's"
+        : !namespaces ? host::kLandlockCount.data()
+                      : "");
   limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
   bool temp = plan.fs.temp == TempMode::kPrivate;
-  list.push_back({"limits.disk", temp ? "tmpfs size" : "", temp ? Level::kPartial : Level::kNone,
-                  "writable roots have no quota"});
+  list.push_back({"limits.disk",
+                  !temp        ? ""
+                  : namespaces ? "tmpfs size"
+                               : "watching the run's own directory",
+                  temp ? Level::kPartial : Level::kNone, "writable roots have no quota"});
   return list;
 }
 
@@ -177,13 +207,20 @@ bool LiesInWritable(const FsPlan& fs, std::string_view path) {
 }
 
 Status CheckLandlock(const PlanInputs& in) {
-  if (in.facts.landlock_abi > 0 || in.policy.on_unavailable == OnUnavailable::kWarn) return {};
+  if (in.backend == host::Backend::kNone || in.facts.landlock_abi > 0) return {};
+  bool alone = in.backend == host::Backend::kLandlock;
+  if (!alone && in.policy.on_unavailable == OnUnavailable::kWarn) return {};
   return Error{.code = Code::kUnsupported,
                .reason = Reason::kRequirementUnmet,
-               .message = "this kernel has no Landlock, the second layer of the boundary",
+               .message = alone ? "this kernel has no Landlock, which the landlock backend needs"
+                                : "this kernel has no Landlock, the second layer of the boundary",
                .hint =
                    "boot with lsm=landlock,… on Linux 5.13 or later, or set "
                    "on_unavailable = \"warn\""};
+}
+
+std::string TempInside(const PlanInputs& in) {
+  return in.private_directory.empty() ? "/tmp" : in.private_directory + "/tmp";
 }
 
 }  // namespace
@@ -191,11 +228,17 @@ Status CheckLandlock(const PlanInputs& in) {
 Result<Plan> MakePlan(const PlanInputs& in) {
   CORDON_TRY(CheckSupported(in.policy));
   CORDON_TRY(CheckLandlock(in));
+  if (in.backend == host::Backend::kLandlock) CORDON_TRY(CheckWithoutNamespaces(in.policy));
   Plan plan;
+  plan.backend = in.backend;
+  plan.private_directory = in.private_directory;
   CORDON_ASSIGN_OR_RETURN(plan.net, PlanNet({.policy = in.policy,
                                              .probe = in.probe,
                                              .environment = in.environment,
-                                             .ipv6 = in.facts.ipv6}));
+                                             .ipv6 = in.facts.ipv6,
+                                             .proxy_port = in.proxy_port}));
+  bool namespaces = in.backend == host::Backend::kNamespaces;
+  plan.net.host_network = !namespaces;
   FsPolicy fs = in.policy.fs;
   // A socket that may be connected to must be there to be found.
   for (const SocketGrant& socket : plan.net.unix_sockets) {
@@ -216,7 +259,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     if (!cache_inside.empty()) {
       fs.write.push_back({cache_inside, false, /*optional=*/true, {"fs.caches", 0}});
     } else if (fs.temp == TempMode::kPrivate) {
-      cache_inside = "/tmp/.cache";
+      cache_inside = TempInside(in) + "/.cache";
     }
   }
   CORDON_ASSIGN_OR_RETURN(plan.fs, PlanFs({.policy = fs,
@@ -232,6 +275,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   if (!log.empty() && !IsOwnState(audit, log) && LiesInWritable(plan.fs, log)) {
     return AuditLogInReach(in.policy, log);
   }
+  if (!namespaces) LeaveNamespaces(in.probe, plan);
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
@@ -244,11 +288,12 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                              .directory = in.command.directory,
                                              .cache_directory = cache_inside,
                                              .temp = fs.temp,
+                                             .temp_directory = TempInside(in),
                                              .proxy = std::move(proxy)});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);
-  plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
+  if (namespaces) plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
   plan.nesting = in.policy.exec.nesting;
   plan.limits = in.policy.limits;
   plan.terminal = in.terminal;

@@ -204,6 +204,7 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   NetPlan net;
   net.mode = policy.mode;
   net.ipv6 = in.ipv6;
+  net.proxy_port = in.proxy_port;
   for (int port : policy.publish) AddOnce(port, net.publish);
   // On the host's own network its ports are reached as they are.
   if (net.own_namespace()) {
@@ -305,8 +306,8 @@ Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
 
 std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
   if (!net.proxied()) return {};
-  int http = net.external ? net.external->http : kProxyPort;
-  int socks = net.external ? net.external->socks : kProxyPort;
+  int http = net.external ? net.external->http : net.proxy_port;
+  int socks = net.external ? net.external->socks : net.proxy_port;
   std::map<std::string, std::string> variables;
   if (!net.trust_bundle.empty()) {
     for (const char* name : {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",

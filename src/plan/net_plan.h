@@ -26,6 +26,10 @@ struct SocketGrant {
   bool operator==(const SocketGrant&) const = default;
 };
 
+// Where HTTP and SOCKS5 are spoken inside.
+inline constexpr int kProxyPort = 3128;
+inline constexpr int kDnsPort = 53;
+
 // What the command reaches of the network, and how. In a network namespace of
 // its own every address is local: the listeners made in there accept whatever
 // the command connects to.
@@ -46,11 +50,14 @@ struct NetPlan {
   std::string trust_source;
   std::string trust_bundle;
   bool ipv6 = false;
+  // Without namespaces the sandbox is on the host's network, and is kept from it.
+  bool host_network = false;
+  int proxy_port = kProxyPort;
   bool operator==(const NetPlan&) const = default;
 
-  bool own_namespace() const { return mode != NetMode::kOpen; }
+  bool own_namespace() const { return mode != NetMode::kOpen && !host_network; }
   // Whether programs that know of no proxy are led to ours.
-  bool captures() const { return proxied() && !external; }
+  bool captures() const { return proxied() && !external && !host_network; }
   bool intercepts() const { return !rules.intercept.empty(); }
   bool parent_by_tls() const { return upstream.starts_with("https://"); }
   // Whether the proxy speaks TLS itself at all.
@@ -58,9 +65,6 @@ struct NetPlan {
   bool proxied() const { return mode == NetMode::kProxy || mode == NetMode::kPublic; }
 };
 
-// Where HTTP and SOCKS5 are spoken inside.
-inline constexpr int kProxyPort = 3128;
-inline constexpr int kDnsPort = 53;
 // Each is two listening sockets.
 inline constexpr size_t kMostPorts = 64;
 // The sandbox's own addresses, outside of loopback: a resolver asks for addresses
@@ -91,6 +95,7 @@ struct NetInputs {
   const host::PathProbe& probe;
   const std::map<std::string, std::string>& environment;  // the caller's
   bool ipv6 = false;
+  int proxy_port = kProxyPort;
 };
 // Refuses (`unsupported`) what is not built yet, a listed socket that is a grant
 // of the host but not listed as such, and a port with two uses.

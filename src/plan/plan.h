@@ -10,6 +10,7 @@
 
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
+#include "host/backend.h"
 #include "host/facts.h"
 #include "host/path_probe.h"
 #include "plan/fs_plan.h"
@@ -27,7 +28,17 @@ struct Command {
 // sandbox's own; only an interactive shell has it as its controlling one.
 enum class Terminal { kNone, kStreams, kControlling };
 
+// What may be executed without namespaces, where Landlock alone decides that: a
+// tree, or a file that was found beside something that is not readable.
+struct Program {
+  std::string path;
+  bool directory = true;
+  bool sibling = false;  // listed, not named: it may be gone when the run starts
+  bool operator==(const Program&) const = default;
+};
+
 struct Plan {
+  host::Backend backend = host::Backend::kNamespaces;
   Command command;
   FsPlan fs;
   std::vector<std::string> environment;          // "NAME=value", sorted
@@ -44,6 +55,10 @@ struct Plan {
   std::vector<std::string> devices;
   std::vector<std::string> masked_system;  // files of /proc that are nobody's business inside
   int landlock_abi = 0;
+  // Without namespaces: a directory of this run's own on the host, with `tmp`,
+  // `shm` and `proc` in it.
+  std::string private_directory;
+  std::vector<Program> programs;
   uint32_t uid = 0;
   uint32_t gid = 0;
   std::vector<Enforcement> enforcement;
@@ -60,9 +75,12 @@ struct PlanInputs {
   Terminal terminal = Terminal::kNone;
   unsigned terminal_streams = 0;
   FsInputs::Floor floor = FsInputs::Floor::kOn;
-  std::string cache_directory;  // where private caches persist; empty: nowhere
-  std::string state_directory;  // Cordon's own, if not below the home
-  std::string program;          // the cordon that the command may execute, canonical; or empty
+  host::Backend backend = host::Backend::kNamespaces;
+  std::string private_directory;  // see Plan; made before a run, empty for a plan alone
+  int proxy_port = kProxyPort;    // without namespaces: where the host's loopback was free
+  std::string cache_directory;    // where private caches persist; empty: nowhere
+  std::string state_directory;    // Cordon's own, if not below the home
+  std::string program;            // the cordon that the command may execute, canonical; or empty
 };
 
 // Refuses what cannot be enforced: policy keys whose mechanism is not built yet

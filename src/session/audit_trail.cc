@@ -52,13 +52,14 @@ Status OpenAudit(Request& request) {
   return {};
 }
 
-audit::RunStart StartOf(const Request& request, std::vector<Enforcement> enforcement) {
+audit::RunStart StartOf(const Request& request, host::Backend backend,
+                        const Result<plan::Plan>& plan) {
   return {.command = request.argv,
           .directory = request.directory.empty() ? request.workspace : request.directory,
           .workspace = request.workspace,
           .policy = SourcesOf(request.policy),
-          .backend = "namespaces",
-          .enforcement = std::move(enforcement)};
+          .backend = std::string(host::BackendName(backend)),
+          .enforcement = plan ? plan->enforcement : std::vector<Enforcement>()};
 }
 
 audit::RunEnd EndOf(const Result<Outcome>& outcome, uint64_t lost) {

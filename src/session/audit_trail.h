@@ -11,8 +11,8 @@ namespace cordon::session {
 // write there. A log that cannot be opened is an error: nothing runs unseen.
 Status OpenAudit(Request& request);
 
-// `enforcement` is of the plan; empty if there is none.
-audit::RunStart StartOf(const Request& request, std::vector<Enforcement> enforcement);
+audit::RunStart StartOf(const Request& request, host::Backend backend,
+                        const Result<plan::Plan>& plan);
 audit::RunEnd EndOf(const Result<Outcome>& outcome, uint64_t lost);
 
 }  // namespace cordon::session

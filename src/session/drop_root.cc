@@ -172,6 +172,16 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
       return SystemError("mount " + mapped.path, errno);
     }
   }
+  CORDON_TRY(ChangeUser(target));
+  // The working directory must be entered again, through the new mounts.
+  char* directory = get_current_dir_name();
+  bool entered = directory != nullptr && chdir(directory) == 0;
+  free(directory);
+  if (!entered && chdir("/") != 0) return SystemError("chdir", errno);
+  return {};
+}
+
+Status ChangeUser(const Unprivileged& target) {
   // A pipe belongs to who made it; to be opened again as /dev/stdin it must be
   // the target's.
   for (int stream = 0; stream < 3; ++stream) {
@@ -189,22 +199,23 @@ Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> d
   // The change of identity made this process undumpable, and with it its files
   // in /proc root's, which the child has to write.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  // The working directory must be entered again, through the new mounts.
-  char* directory = get_current_dir_name();
-  bool entered = directory != nullptr && chdir(directory) == 0;
-  free(directory);
-  if (!entered && chdir("/") != 0) return SystemError("chdir", errno);
   return {};
 }
 
-Status GiveUpPowers() {
+Status GiveUpPowers(Keep keep) {
   if (setgroups(0, nullptr) != 0) return SystemError("setgroups", errno);
+  bool nothing = keep == Keep::kNothing;
+  // Ends with the first that the kernel does not have.
+  for (unsigned long bit = 0; nothing && prctl(PR_CAPBSET_DROP, bit, 0, 0, 0) == 0; ++bit) {
+  }
   constexpr unsigned kSetFileCapabilities = 31;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};
-  data[0].effective = data[0].permitted = 1u << kSetFileCapabilities;
+  if (!nothing) data[0].effective = data[0].permitted = 1u << kSetFileCapabilities;
   if (syscall(SYS_capset, &header, data) != 0) return SystemError("capset", errno);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // Losing capabilities may have made this process undumpable.
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   return {};
 }
 

@@ -25,9 +25,13 @@ struct Unprivileged {
 // but the mount namespace.
 Status BecomeUnprivileged(const Unprivileged& target, std::vector<std::string> directories);
 
+// Without another view of the file system: just another user.
+Status ChangeUser(const Unprivileged& target);
+
 // The lesser way, where a file system cannot be id-mapped: still uid 0, but
 // without groups and capabilities (CAP_SETFCAP stays until the launch: without
 // it the kernel lets nobody map uid 0 into a new user namespace).
-Status GiveUpPowers();
+enum class Keep { kMapping, kNothing };
+Status GiveUpPowers(Keep keep);
 
 }  // namespace cordon::session

@@ -25,6 +25,8 @@ constexpr std::chrono::seconds kNewsInterval(1);
 // Each is a descriptor, for as long as the run lasts.
 constexpr size_t kMostCaptured = 128;
 
+}  // namespace
+
 Result<sys::UniqueFd> ListenOnLoopback(int port) {
   sys::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -35,11 +37,27 @@ Result<sys::UniqueFd> ListenOnLoopback(int port) {
   if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(fd.get(), SOMAXCONN) != 0) {
-    return base::SystemError("net.publish: listen on 127.0.0.1:" + std::to_string(port), errno,
+    return base::SystemError("listen on 127.0.0.1:" + std::to_string(port), errno,
                              Reason::kSetupFailed);
   }
   return fd;
 }
+
+Result<int> PortOf(const sys::UniqueFd& socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return base::SystemError("getsockname", errno, Reason::kSetupFailed);
+  }
+  return ntohs(address.sin_port);
+}
+
+bool NeedsProxy(const NetPolicy& net) {
+  bool proxied = net.mode == NetMode::kProxy || net.mode == NetMode::kPublic;
+  return proxied && !net.external;
+}
+
+namespace {
 
 // Each takes up to five descriptors (the client and its plaintext, the server and its,
 // and one of the two on its way to the companion); the broker needs some too.
@@ -135,6 +153,8 @@ std::string SubjectOf(const proxy::NetEvent& event) {
 }  // namespace
 
 bool Egress::needed() const {
+  // On the host's own network its ports are reached as they are.
+  if (net_.host_network) return net_.proxied() && !net_.external;
   return net_.proxied() || !net_.host_ports.empty() || !net_.publish.empty();
 }
 
@@ -159,7 +179,9 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
     bool external = external_port_ != 0 && forward.port == plan::kProxyPort;
     if (external) forward.port = external_port_;
   }
-  CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
+  if (!net_.host_network) {
+    CORDON_ASSIGN_OR_RETURN(listeners.publish, Publish());
+  }
   proxy::ProxyOptions options;
   options.rules = net_.rules;
   options.upstream = net_.upstream;

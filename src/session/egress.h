@@ -19,6 +19,13 @@
 
 namespace cordon::session {
 
+// A listening socket at that port of 127.0.0.1, 0 for any.
+Result<sys::UniqueFd> ListenOnLoopback(int port);
+Result<int> PortOf(const sys::UniqueFd& socket);
+
+// Whether a run by this policy has a proxy of ours.
+bool NeedsProxy(const NetPolicy& net);
+
 class Egress {
  public:
   // `log` may be null; it outlives this.

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "backend/linux/landlock_tier.h"
 #include "backend/linux/namespaces.h"
 #include "backend/test_hooks.h"
 #include "base/error.h"
@@ -23,6 +24,7 @@
 #include "session/external_proxy.h"
 #include "session/interception.h"
 #include "session/without.h"
+#include "spawn/watcher.h"
 #include "sys/process.h"
 
 namespace cordon::session {
@@ -84,7 +86,14 @@ std::string Executable(const std::string& program, const host::PathProbe& probe)
 
 enum class Caches { kLookOnly, kMake };
 
-Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
+// What was made on the host before the plan, for a run without namespaces.
+struct Ground {
+  host::Backend backend = host::Backend::kNamespaces;
+  std::string directory;
+  int proxy_port = plan::kProxyPort;
+};
+
+Result<plan::Plan> MakePlanFor(const Request& request, Caches caches, const Ground& ground) {
   host::RealPaths probe;
   host::Facts facts = host::ProbeFacts();
   if (auto home = request.environment.find("HOME"); home != request.environment.end()) {
@@ -115,6 +124,9 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
        .terminal = request.terminal,
        .terminal_streams = request.terminal_streams,
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
+       .backend = ground.backend,
+       .private_directory = ground.directory,
+       .proxy_port = ground.proxy_port,
        .cache_directory = cache,
        .state_directory = StateDirectory(request.environment),
        .program = Executable(request.program, probe)});
@@ -130,15 +142,24 @@ Error WithCause(Error error) {
   return error;
 }
 
-// From the plan to the outcome.
+Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
+  if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
+  host::Facts facts = host::ProbeFacts();
+  if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
+  return plan.backend == host::Backend::kLandlock ? backend::CompileLandlock(plan, facts)
+                                                  : backend::CompileNone(plan, facts);
+}
+
+// From the plan to the outcome. `made`: sockets of the host's network, in place of
+// those that a namespace would have.
 Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
-                         std::unique_ptr<spawn::Clone> clone,
+                         std::unique_ptr<spawn::Clone> clone, std::vector<sys::UniqueFd> made,
                          const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(std::optional<ExternalProcess> external,
                           StartExternal(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
-  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, Compile(plan));
   LeaveOut(spec);
   if (clone->namespaces() != spec.namespaces) {
     clone = std::make_unique<spawn::Clone>(spec.namespaces);
@@ -150,7 +171,8 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
   spawn::SuperviseOptions complete = options;
   if (egress.needed()) {
     complete.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) -> Status {
-      CORDON_TRY(egress.Start(std::move(sockets), pidfd));
+      bool inside = plan.net.own_namespace();
+      CORDON_TRY(egress.Start(std::move(inside ? sockets : made), pidfd));
       if (request.net_news) egress.Follow(request.net_news);
       return {};
     };
@@ -166,36 +188,76 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
   if (outcome) {
     outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());
   }
-  if (!outcome && outcome.error().reason == Reason::kUserNamespaces) {
-    return WithCause(std::move(outcome).error());
-  }
   return outcome;
 }
 
-std::unique_ptr<spawn::Clone> BeginClone(const Request& request) {
-  return std::make_unique<spawn::Clone>(backend::NamespacesFor(request.policy.net.mode));
-}
-
-Result<Outcome> RunUnseen(const Request& request, const spawn::SuperviseOptions& options) {
-  auto clone = BeginClone(request);
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
-  LeaveOut(request, plan);
-  return CarryOut(request, plan, std::move(clone), options);
-}
-
-Result<Outcome> RunSeen(const Request& request, const spawn::SuperviseOptions& options) {
-  audit::Log& log = *request.audit;
-  auto clone = BeginClone(request);
-  Result<plan::Plan> plan = MakePlanFor(request, Caches::kMake);
+// By one backend.
+Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
+                      const spawn::SuperviseOptions& options) {
+  bool namespaces = ground.backend == host::Backend::kNamespaces;
+  auto clone = std::make_unique<spawn::Clone>(
+      namespaces ? backend::NamespacesFor(request.policy.net.mode) : 0);
+  Result<plan::Plan> plan = MakePlanFor(request, Caches::kMake, ground);
   if (plan) LeaveOut(request, *plan);
-  CORDON_TRY(log.Record(StartOf(request, plan ? plan->enforcement : std::vector<Enforcement>())));
-  Result<Outcome> outcome =
-      plan ? CarryOut(request, *plan, std::move(clone), options) : std::move(plan).error();
-  std::ignore = log.Record(EndOf(outcome, log.lost()));
-  if (outcome && log.lost() > 0) {
-    outcome->audit_problem = std::to_string(log.lost()) + " events lost: " + log.problem();
+  audit::Log* log = request.audit.get();
+  if (log != nullptr) {
+    CORDON_TRY(log->Record(StartOf(request, ground.backend, plan)));
   }
-  return outcome;
+  if (!plan) return std::move(plan).error();
+  return CarryOut(request, *plan, std::move(clone), std::move(made), options);
+}
+
+Result<Outcome> RunWithoutNamespaces(host::Backend backend, const Request& request,
+                                     const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(spawn::Watcher watcher, spawn::Watcher::Start());
+  Ground ground{.backend = backend, .directory = watcher.directory()};
+  std::vector<sys::UniqueFd> sockets;
+  if (NeedsProxy(request.policy.net)) {
+    CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, ListenOnLoopback(0));
+    CORDON_ASSIGN_OR_RETURN(ground.proxy_port, PortOf(listener));
+    sockets.push_back(std::move(listener));
+  }
+  spawn::SuperviseOptions watched = options;
+  watched.on_launch = [&](pid_t init) { watcher.Watch(init); };
+  return RunOn(ground, std::move(sockets), request, watched);
+}
+
+Result<Outcome> RunBy(host::Backend backend, const Request& request,
+                      const spawn::SuperviseOptions& options) {
+  if (backend != host::Backend::kNamespaces) {
+    return RunWithoutNamespaces(backend, request, options);
+  }
+  return RunOn({}, {}, request, options);
+}
+
+// What a launch says that the host does not let be made.
+bool CannotBeMade(const Error& error) {
+  return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
+}
+
+// Trying is the quickest way to know: a launch that fails has run nothing, and only
+// then is it worth the time to ask what this host can do.
+Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions& options) {
+  Result<Outcome> outcome =
+      RunBy(request.backend.value_or(host::Backend::kNamespaces), request, options);
+  if (outcome || !CannotBeMade(outcome.error())) return outcome;
+  bool chosen = request.backend.has_value();
+  if (!chosen &&
+      host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+    return RunBy(host::Backend::kLandlock, request, options);
+  }
+  if (outcome.error().reason != Reason::kUserNamespaces) return outcome;
+  return WithCause(std::move(outcome).error());
+}
+
+// Root without namespaces: nothing can be id-mapped, so the files say who to be.
+Status LeaveRootBehind(const Request& request, const std::optional<Unprivileged>& target) {
+  if (target) return ChangeUser(*target);
+  struct stat status;
+  if (stat(request.workspace.c_str(), &status) == 0 && status.st_uid != 0) {
+    return ChangeUser({status.st_uid, status.st_gid});
+  }
+  return GiveUpPowers(Keep::kNothing);
 }
 
 }  // namespace
@@ -207,18 +269,27 @@ std::string StateDirectory(const std::map<std::string, std::string>& environment
 }
 
 Result<plan::Plan> Prepare(const Request& request) {
-  return MakePlanFor(request, Caches::kLookOnly);
+  return MakePlanFor(request, Caches::kLookOnly,
+                     {.backend = request.backend.value_or(host::Backend::kNamespaces)});
 }
 
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
-  if (request.policy.audit.log.empty()) return RunUnseen(request, options);
+  if (request.policy.audit.log.empty()) return RunByBest(request, options);
   Request seen = request;
   CORDON_TRY(OpenAudit(seen));
-  return RunSeen(seen, options);
+  audit::Log& log = *seen.audit;
+  Result<Outcome> outcome = RunByBest(seen, options);
+  std::ignore = log.Record(EndOf(outcome, log.lost()));
+  if (outcome && log.lost() > 0) {
+    outcome->audit_problem = std::to_string(log.lost()) + " events lost: " + log.problem();
+  }
+  return outcome;
 }
 
-Status LeaveRoot(const Request& request, const Unprivileged& target) {
+Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target) {
   if (backend::TestHookOff("root")) return {};
+  if (request.backend == host::Backend::kNone) return {};
+  if (request.backend == host::Backend::kLandlock) return LeaveRootBehind(request, target);
   host::RealPaths probe;
   std::vector<std::string> directories;
   auto add = [&](const std::string& path) {
@@ -239,10 +310,17 @@ Status LeaveRoot(const Request& request, const Unprivileged& target) {
   directories.erase(repeated.begin(), repeated.end());
   bool everything = std::ranges::any_of(request.policy.fs.write,
                                         [](const PathRule& rule) { return rule.path == "/"; });
-  if (everything) return GiveUpPowers();
-  Status left = BecomeUnprivileged(target, std::move(directories));
-  if (left || left.error().code != Code::kUnsupported) return left;
-  return GiveUpPowers();
+  if (everything) return GiveUpPowers(Keep::kMapping);
+  Status left = BecomeUnprivileged(target.value_or(Unprivileged{}), std::move(directories));
+  if (left) return left;
+  if (left.error().code == Code::kUnsupported) return GiveUpPowers(Keep::kMapping);
+  bool choose = !request.backend && left.error().code == Code::kSystem;
+  if (!choose ||
+      host::Choose(host::Backends(host::ExamineForChoice())) != host::Backend::kLandlock) {
+    return left;
+  }
+  request.backend = host::Backend::kLandlock;
+  return LeaveRootBehind(request, target);
 }
 
 }  // namespace cordon::session

@@ -33,6 +33,8 @@ struct Request {
   NetNews net_news;                   // may be empty
   std::string program;                // of `cordon` itself, where this is it
   std::shared_ptr<audit::Log> audit;  // made by OpenAudit; none: RunOnce makes it
+  // None: the best that this host can have.
+  std::optional<host::Backend> backend;
 };
 
 // Cordon's own state, where the environment has it elsewhere than below the home.
@@ -45,9 +47,11 @@ Result<plan::Plan> Prepare(const Request& request);
 // the command can do anything to after it has ended.
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
 
-// Gives up root for `target` in this process for good, with the directories of
-// the request id-mapped. Where a file system cannot be, the process stays root
-// and `Prepare` plans for a root without capabilities.
-Status LeaveRoot(const Request& request, const Unprivileged& target);
+// Gives up root for `target` (none: nobody) in this process for good, with the
+// directories of the request id-mapped. Where a file system cannot be, the process
+// stays root and `Prepare` plans for a root without capabilities. Where namespaces
+// cannot be made, the request's backend is chosen here: nothing can be id-mapped then,
+// and the process becomes the target, or who owns the workspace.
+Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target);
 
 }  // namespace cordon::session

@@ -23,7 +23,11 @@
 
 #include "base/error.h"
 #include "spawn/caller.h"
+#include "spawn/file_changer.h"
+#include "spawn/file_gate.h"
+#include "spawn/file_opener.h"
 #include "spawn/name_maker.h"
+#include "spawn/process_gate.h"
 #include "spawn/socket_maker.h"
 #include "sys/uapi.h"
 
@@ -55,10 +59,11 @@ constexpr int kSignalInterval = 50;  // ms
 #define __NR_renameat (-8)
 #endif
 
-void Reply(int listener, uint64_t id, int error) {
+void Reply(int listener, uint64_t id, int error, int64_t value = 0) {
   seccomp_notif_resp response{};
   response.id = id;
   response.error = -error;
+  response.val = value;
   // ENOENT: the caller is gone.
   while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
   }
@@ -75,17 +80,35 @@ void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {
   }
 }
 
+ProcessGate::Signals SignalsOf(const plan::Plan& plan) {
+  return plan.landlock_abi >= 6 ? ProcessGate::Signals::kScoped : ProcessGate::Signals::kOurs;
+}
+
+// What the broker has to do itself where there are no namespaces.
+struct HostCalls {
+  HostCalls(const plan::Plan& plan, pid_t init)
+      : gate(plan, init), files(gate), changes(gate), processes(init, SignalsOf(plan)) {}
+  FileGate gate;
+  FileOpener files;
+  FileChanger changes;
+  ProcessGate processes;
+};
+
 class BrokerThread final : public Broker {
  public:
-  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop, int pidfd,
-               const plan::Plan& plan, BrokerHooks hooks)
+  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop,
+               const Sandboxed& sandbox, const plan::Plan& plan, BrokerHooks hooks)
       : plan_(plan),
         listener_(std::move(listener)),
         root_(std::move(root)),
         stop_(std::move(stop)),
+        host_(plan_.backend == host::Backend::kLandlock
+                  ? std::make_unique<HostCalls>(plan_, sandbox.pid)
+                  : nullptr),
         violations_(std::move(hooks.on_violation)),
-        names_(plan_.fs, violations_),
-        sockets_(plan_, pidfd, names_, violations_) {
+        names_(plan_.fs, violations_, host_ ? &host_->gate : nullptr,
+               host_ ? &host_->files : nullptr),
+        sockets_(plan_, host_ ? -1 : sandbox.pidfd, names_, violations_) {
     sockets_.SetBeforeConnect(std::move(hooks.before_connect));
   }
 
@@ -168,8 +191,9 @@ class BrokerThread final : public Broker {
       own_root.reset(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
       root = own_root.get();
     }
-    Caller caller(listener_.get(), notification, root);
-    if (Dispatch(caller)) return;
+    Caller caller(listener_.get(), notification, root,
+                  host_ ? std::string_view(plan_.private_directory) : std::string_view());
+    if (Dispatch(caller) || (host_ && DispatchHost(caller))) return;
     Reply(listener_.get(), caller.id(), ENOSYS);
   }
 
@@ -252,6 +276,24 @@ class BrokerThread final : public Broker {
     }
   }
 
+  // Without namespaces.
+  bool DispatchHost(const Caller& caller) {
+    if (caller.call() == __NR_inotify_add_watch) {
+      Answer<int> watch = host_->changes.AddWatch(caller);
+      Reply(listener_.get(), caller.id(), watch ? 0 : watch.error(), watch ? *watch : 0);
+      return true;
+    }
+    if (caller.call() == __NR_listen) return Finish(caller, sockets_.Listen(caller));
+    if (auto answer = host_->processes.Answer1(caller)) {
+      if (!*answer) return Finish(caller, std::unexpected(answer->error()));
+      if (**answer == ProcessGate::Verdict::kDone) return Finish(caller, {});
+      Continue(caller);
+      return true;
+    }
+    if (auto answer = host_->changes.Answer1(caller)) return Finish(caller, *answer);
+    return false;
+  }
+
   static mode_t Mode(uint64_t argument) { return static_cast<mode_t>(argument); }
 
   bool Finish(const Caller& caller, const Answer<void>& answer) {
@@ -296,8 +338,7 @@ class BrokerThread final : public Broker {
     if (!caller.Waiting()) return;
     SetUmask(caller);
     sys::UniqueFd fifo;
-    Answer<sys::UniqueFd> opened =
-        names_.Open(caller, {directory, std::move(*path), flags, Mode(mode)}, fifo);
+    Answer<sys::UniqueFd> opened = OpenFor(caller, {directory, *path, flags, Mode(mode)}, fifo);
     if (opened) {
       ReplyFd(listener_.get(), caller.id(), opened->get(), static_cast<uint32_t>(flags));
     } else if (fifo.valid()) {
@@ -315,13 +356,38 @@ class BrokerThread final : public Broker {
     }
   }
 
+  // Without namespaces most calls open what exists. The way of names is for what is
+  // made, and for a caller's own descriptors by their names in /proc.
+  Answer<sys::UniqueFd> OpenFor(const Caller& caller, NameMaker::OpenRequest request,
+                                sys::UniqueFd& fifo) {
+    if (!host_ || (request.flags & O_CREAT) != 0) return names_.Open(caller, request, fifo);
+    Answer<sys::UniqueFd> opened = host_->files.Open(
+        caller, {request.directory, request.path, request.flags, request.mode}, fifo);
+    bool refused = !opened && !fifo.valid() &&
+                   (opened.error() == EACCES || opened.error() == EROFS || opened.error() == ENXIO);
+    if (!refused) return opened;
+    Answer<sys::UniqueFd> held = names_.Open(caller, std::move(request), fifo);
+    return held || fifo.valid() ? std::move(held) : std::move(opened);
+  }
+
   void DoConnect(const Caller& caller) {
     Answer<PendingConnect> pending = sockets_.Connect(caller);
     if (!pending) return Reply(listener_.get(), caller.id(), pending.error());
     uint64_t id = caller.id();
-    if (auto error = ConnectAtOnce(*pending)) return Reply(listener_.get(), id, *error);
+    if (auto error = ConnectAtOnce(*pending)) return Connected(id, *pending, *error);
     auto shared = std::make_shared<PendingConnect>(std::move(*pending));
-    Wait(caller, [this, id, shared] { Reply(listener_.get(), id, CompleteConnect(*shared)); });
+    Wait(caller, [this, id, shared] { Connected(id, *shared, CompleteConnect(*shared)); });
+  }
+
+  void Connected(uint64_t id, const PendingConnect& pending, int error) {
+    const Borrowed& borrowed = pending.borrowed;
+    bool put = borrowed.replaces >= 0 && (error == 0 || error == EINPROGRESS);
+    if (put) {
+      int failed =
+          ReplaceFd(listener_.get(), id, borrowed.socket.get(), borrowed.replaces, borrowed.flags);
+      if (failed != 0) error = failed;
+    }
+    Reply(listener_.get(), id, error);
   }
 
   template <typename Act>
@@ -359,6 +425,7 @@ class BrokerThread final : public Broker {
   sys::UniqueFd root_;
   sys::UniqueFd stop_;
   ViolationLog violations_;
+  std::unique_ptr<HostCalls> host_;
   NameMaker names_;
   SocketMaker sockets_;
   bool umask_changed_ = false;
@@ -377,8 +444,9 @@ void Ignore(int) {}
 
 }  // namespace
 
-Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root, int pidfd,
-                                              const plan::Plan& plan, BrokerHooks hooks) {
+Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root,
+                                              const Sandboxed& sandbox, const plan::Plan& plan,
+                                              BrokerHooks hooks) {
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return base::SystemError("eventfd", errno);
   // Interrupts the threads that wait; without a handler it would not.
@@ -389,7 +457,7 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     sigaction(SIGURG, &action, nullptr);
   }
   auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
-                                               std::move(stop), pidfd, plan, std::move(hooks));
+                                               std::move(stop), sandbox, plan, std::move(hooks));
   CORDON_TRY(broker->Begin());
   return broker;
 }

@@ -7,9 +7,13 @@
 // What it creates goes through the caller's own mounts, so read-only stays
 // read-only; the writable regions of the plan are checked besides, as the
 // caller's Landlock domain does not bind the supervisor. All names are made by
-// this one thread, so no two calls can race past a check. What may wait for
+// this one thread, so no two calls can race past a check. Where there are no
+// namespaces it opens every file and changes every name, by the plan's regions.
+// What may wait for
 // another process (a FIFO, a blocking connect) waits in a thread of its own.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
@@ -34,12 +38,17 @@ struct BrokerHooks {
   BeforeConnect before_connect;
 };
 
+// The first process of the sandbox. The descriptor must outlive the broker.
+struct Sandboxed {
+  pid_t pid;
+  int pidfd;
+};
+
 class Broker {
  public:
-  // Starts answering. `root` is the root of the sandbox's file system, `pidfd` its
-  // first process (it must outlive the broker).
+  // Starts answering. `root` is the root of the sandbox's file system.
   static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
-                                               int pidfd, const plan::Plan& plan,
+                                               const Sandboxed& sandbox, const plan::Plan& plan,
                                                BrokerHooks hooks);
   virtual ~Broker() = default;  // stops and joins
 

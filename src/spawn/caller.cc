@@ -46,6 +46,21 @@ Answer<sys::UniqueFd> OpenPath(const char* path, int flags = 0) {
   return sys::UniqueFd(fd);
 }
 
+// A link of /proc that leads to what it stands for and not by its text: those of
+// a process's own directory, whose text is absolute or no path at all.
+bool IsMagic(int directory, const std::string& name) {
+  uapi::OpenHow how{O_PATH | O_CLOEXEC, 0, uapi::kResolveNoMagiclinks};
+  long fd = syscall(SYS_openat2, directory, name.c_str(), &how, sizeof(how));
+  int error = errno;
+  if (fd >= 0) close(static_cast<int>(fd));
+  return fd < 0 && error == ELOOP;
+}
+
+// /dev/fd is a link to /proc/self/fd, where the caller has what the reader has not.
+bool MayMeanProc(std::string_view path) {
+  return path.starts_with("/proc/") || path.starts_with("/dev/");
+}
+
 std::string StatusField(pid_t tid, const char* name) {
   char path[64], text[4096];
   snprintf(path, sizeof(path), "/proc/%d/status", tid);
@@ -73,11 +88,25 @@ bool OnProc(int fd) {
   return fstatfs(fd, &status) == 0 && status.f_type == uapi::kProcSuperMagic;
 }
 
+namespace {
+
+// Where a container engine refuses the call, the file is there.
+ssize_t ReadMemory(pid_t tid, uint64_t address, void* to, size_t size) {
+  iovec local{to, size};
+  iovec remote{reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
+  ssize_t got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+  if (got >= 0 || (errno != EPERM && errno != ENOSYS)) return got;
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+  sys::UniqueFd memory(open(path, O_RDONLY | O_CLOEXEC));
+  return memory.valid() ? pread(memory.get(), to, size, static_cast<off_t>(address)) : -1;
+}
+
+}  // namespace
+
 Answer<std::string> Caller::ReadBytes(uint64_t address, size_t size) const {
   std::string bytes(size, '\0');
-  iovec local{bytes.data(), size};
-  iovec remote{reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
-  ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
+  ssize_t got = ReadMemory(tid(), address, bytes.data(), size);
   if (got != static_cast<ssize_t>(size)) return Fail(EFAULT);
   return bytes;
 }
@@ -91,9 +120,7 @@ Answer<std::string> Caller::ReadPath(uint64_t address) const {
     uint64_t at = address + filled;
     size_t chunk = std::min<size_t>(4096 - (at & 4095), filled == 0 ? 256 : 4096);
     chunk = std::min(chunk, sizeof(buffer) - filled);
-    iovec local{buffer + filled, chunk};
-    iovec remote{reinterpret_cast<void*>(at), chunk};  // NOLINT(performance-no-int-to-ptr)
-    ssize_t got = process_vm_readv(tid(), &local, 1, &remote, 1, 0);
+    ssize_t got = ReadMemory(tid(), at, buffer + filled, chunk);
     if (got <= 0) return Fail(EFAULT);
     if (memchr(buffer + filled, '\0', static_cast<size_t>(got)) != nullptr) {
       return std::string(buffer);
@@ -108,12 +135,16 @@ bool Caller::Waiting() const {
   return ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-Answer<sys::UniqueFd> Caller::Directory(int directory, const std::string& path) const {
+Answer<sys::UniqueFd> Caller::Resolve(int directory, const std::string& path,
+                                      uint64_t flags) const {
   if (path.starts_with('/')) {
-    Answer<sys::UniqueFd> found = OpenAt2(root_, path, O_PATH | O_DIRECTORY, uapi::kResolveInRoot);
-    // /proc/self is the reader's own, and links of /proc are not followed.
-    if (!found && (found.error() == ENOENT || found.error() == ELOOP || found.error() == EXDEV)) {
-      return Walk(path);
+    Answer<sys::UniqueFd> found = OpenAt2(root_, path, flags, uapi::kResolveInRoot);
+    // /proc/self is the reader's own, and links of /proc are not followed. Where the
+    // host's /proc is seen, the reader's own is there too.
+    if (found ? !own_.empty() && OnProc(found->get())
+              : found.error() == ELOOP || found.error() == EXDEV ||
+                    (found.error() == ENOENT && (own_.empty() || MayMeanProc(path)))) {
+      return Walk(path, flags);
     }
     return found;
   }
@@ -131,22 +162,52 @@ Answer<sys::UniqueFd> Caller::Directory(int directory, const std::string& path) 
     if (fstat(base->get(), &status) != 0 || !S_ISDIR(status.st_mode)) return Fail(ENOTDIR);
     return base;
   }
-  Answer<sys::UniqueFd> found = OpenAt2(base->get(), path, O_PATH | O_DIRECTORY,
-                                        uapi::kResolveBeneath | uapi::kResolveNoMagiclinks);
+  bool stands_for_another = !own_.empty() && PathOf(base->get()).starts_with(own_);
+  if (stands_for_another) return Resolve(AT_FDCWD, Join(base->get(), path), flags);
+  Answer<sys::UniqueFd> found =
+      OpenAt2(base->get(), path, flags, uapi::kResolveBeneath | uapi::kResolveNoMagiclinks);
+  if (found && !own_.empty() && OnProc(found->get())) found = Fail(ELOOP);
   if (found || (found.error() != EXDEV && found.error() != ELOOP && found.error() != ENOENT)) {
     return found;
   }
   if (found.error() == ENOENT && path.find("..") == std::string::npos && !OnProc(base->get())) {
     return found;
   }
-  std::string joined = PathOf(base->get()) + "/" + path;
+  std::string joined = Join(base->get(), path);
   if (!joined.starts_with('/')) return Fail(EACCES);
-  return Directory(AT_FDCWD, joined);
+  return Resolve(AT_FDCWD, joined, flags);
+}
+
+std::string Caller::Join(int base, const std::string& path) const {
+  std::string here = PathOf(base);
+  for (const char* shown : {"/proc", "/dev"}) {
+    if (!own_.empty() && here == std::string(own_) + shown) here = shown;
+  }
+  return here + "/" + path;
+}
+
+Answer<sys::UniqueFd> Caller::Reach(int directory, const std::string& path, Follow follow) const {
+  if (path.empty()) return Fail(ENOENT);
+  // The sandbox's own shared memory is by another name.
+  constexpr std::string_view kShared = "/dev/shm/";
+  if (!own_.empty() && path.starts_with(kShared)) {
+    return Reach(directory, std::string(own_) + "/shm/" + path.substr(kShared.size()), follow);
+  }
+  return Resolve(directory, path, O_PATH | (follow == Follow::kNot ? O_NOFOLLOW : 0));
+}
+
+Answer<sys::UniqueFd> Caller::Held(int descriptor) const {
+  char link[64];
+  snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid(), descriptor);
+  Answer<sys::UniqueFd> held = OpenPath(link);
+  if (!held) return Fail(EBADF);
+  if (!Waiting()) return Fail(EINTR);
+  return held;
 }
 
 // Component by component, for paths that go through /proc: there "self" is the
 // caller, and its own cwd, root and descriptors are what it holds.
-Answer<sys::UniqueFd> Caller::Walk(const std::string& path) const {
+Answer<sys::UniqueFd> Caller::Walk(const std::string& path, uint64_t flags) const {
   std::vector<std::string> rest = base::Split(path, '/');
   std::reverse(rest.begin(), rest.end());
   Answer<sys::UniqueFd> at = OpenAt2(root_, ".", O_PATH | O_DIRECTORY, uapi::kResolveInRoot);
@@ -179,7 +240,16 @@ Answer<sys::UniqueFd> Caller::Walk(const std::string& path) const {
       if (!at) return at;
       continue;
     }
+    if (rest.empty() && (flags & O_NOFOLLOW) != 0) {
+      return OpenAt2(at->get(), name, O_PATH | O_NOFOLLOW, uapi::kResolveBeneath);
+    }
     if (++links > kMaxLinks) return Fail(ELOOP);
+    if (proc && !IsMagic(at->get(), name)) {
+      // "mounts" and "net" lead to what is the caller's.
+      std::vector<std::string> parts = base::Split({target, static_cast<size_t>(length)}, '/');
+      rest.insert(rest.end(), parts.rbegin(), parts.rend());
+      continue;
+    }
     if (proc) {
       std::string own = "/proc/" + std::to_string(InnerPid());
       std::string here = PathOf(at->get());
@@ -199,7 +269,8 @@ Answer<sys::UniqueFd> Caller::Walk(const std::string& path) const {
     }
   }
   struct stat status;
-  if (fstat(at->get(), &status) != 0 || !S_ISDIR(status.st_mode)) return Fail(ENOTDIR);
+  if (fstat(at->get(), &status) != 0) return Fail(errno);
+  if ((flags & O_DIRECTORY) != 0 && !S_ISDIR(status.st_mode)) return Fail(ENOTDIR);
   return at;
 }
 
@@ -218,10 +289,15 @@ Answer<Place> Caller::Locate(int directory, const std::string& path) const {
   place.name = slash == std::string::npos ? trimmed : trimmed.substr(slash + 1);
   if (place.name.empty() || place.name == "." || place.name == "..") return Fail(EEXIST);
   if (place.name.size() > NAME_MAX) return Fail(ENAMETOOLONG);
-  Answer<sys::UniqueFd> found = Directory(directory, parent);
+  Answer<sys::UniqueFd> found = Resolve(directory, parent, O_PATH | O_DIRECTORY);
   if (!found) return Fail(found.error());
   place.parent = std::move(*found);
   std::string parent_path = PathOf(place.parent.get());
+  if (!own_.empty() && parent_path == "/dev/shm") {
+    parent_path = std::string(own_) + "/shm";
+    place.parent.reset(open(parent_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!place.parent.valid()) return Fail(EACCES);
+  }
   if (!parent_path.starts_with('/')) return Fail(EACCES);
   place.path = parent_path == "/" ? "/" + place.name : parent_path + "/" + place.name;
   return place;
@@ -230,7 +306,7 @@ Answer<Place> Caller::Locate(int directory, const std::string& path) const {
 Answer<sys::UniqueFd> Caller::Find(int directory, const std::string& path) const {
   std::string absolute = path;
   if (!path.starts_with('/')) {
-    Answer<sys::UniqueFd> base = Directory(directory, ".");
+    Answer<sys::UniqueFd> base = Resolve(directory, ".", O_PATH | O_DIRECTORY);
     if (!base) return base;
     absolute = PathOf(base->get()) + "/" + path;
   }
@@ -250,6 +326,41 @@ Answer<sys::UniqueFd> Caller::Duplicate(int descriptor) const {
   sys::UniqueFd duplicate(static_cast<int>(fd));
   if (!Waiting()) return Fail(EINTR);  // as above
   return duplicate;
+}
+
+int ReplaceFd(int listener, uint64_t id, int with, int descriptor, int flags) {
+  seccomp_notif_addfd add{};
+  add.id = id;
+  add.flags = SECCOMP_ADDFD_FLAG_SETFD;
+  add.srcfd = static_cast<uint32_t>(with);
+  add.newfd = static_cast<uint32_t>(descriptor);
+  add.newfd_flags = static_cast<uint32_t>(flags & O_CLOEXEC);
+  return ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? errno : 0;
+}
+
+int Caller::Replace(int descriptor, int with, int flags) const {
+  return ReplaceFd(listener_, id(), with, descriptor, flags);
+}
+
+int Caller::FlagsOf(int descriptor) const {
+  char path[64], text[512];
+  snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid(), descriptor);
+  sys::UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  ssize_t length = file.valid() ? read(file.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0 || !Waiting()) return -1;
+  text[length] = '\0';
+  const char* flags = strstr(text, "flags:");
+  return flags == nullptr ? -1 : static_cast<int>(strtol(flags + 6, nullptr, 8));
+}
+
+uint64_t Caller::SocketNumber(int descriptor) const {
+  char path[64], text[64];
+  snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid(), descriptor);
+  ssize_t length = readlink(path, text, sizeof(text) - 1);
+  uint64_t number = 0;
+  if (length <= 0 || !Waiting()) return 0;
+  text[length] = '\0';
+  return sscanf(text, "socket:[%lu]", &number) == 1 ? number : 0;
 }
 
 bool SignalWaits(pid_t tid) {

@@ -66,7 +66,7 @@ void Clone::Make() {
   clone.stack_size = kStackSize;
   // No handler of the host process may run in the clone, which shares its memory.
   sys::SignalsBlocked blocked;
-  pid_ = raw::Clone3(clone, Await, this);
+  pid_ = raw::CloneAnyway(clone, Await, this);
 }
 
 // In the clone: raw system calls only.
@@ -97,8 +97,13 @@ Result<Clone::Made> Clone::Run(const ChildInput& input) {
   input_ = &input;
   Tell(kRun);
   thread_.join();
+  // A plain clone, where clone3 is denied, gives no pidfd.
+  if (pid_ > 0 && pidfd_ < 0) pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   Made made{.pid = static_cast<pid_t>(pid_), .pidfd = sys::UniqueFd(pidfd_)};
   if (pid_ > 0) return made;
+  if (namespaces_ == 0) {
+    return base::SystemError("clone", static_cast<int>(-pid_), Reason::kSetupFailed);
+  }
   Error failed = base::SystemError("clone3 with new namespaces", static_cast<int>(-pid_),
                                    Reason::kUserNamespaces);
   failed.hint = "`cordon doctor` tells what this host forbids and how to allow it";

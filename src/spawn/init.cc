@@ -1,4 +1,5 @@
-// Runs in: pid 1 of the sandbox. A program of its own, without libc, embedded
+// Runs in: pid 1 of the sandbox, or, without a pid namespace, the process that its
+// orphans come to. A program of its own, without libc, embedded
 // in the library and started from a memfd. It starts the command, reaps
 // orphans, passes signals on, reports how the command ended, and ends with the
 // command or with the supervisor, whichever goes first; the kernel then kills
@@ -16,12 +17,15 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <initializer_list>
 
 #include "backend/init_protocol.h"
+#include "spawn/watch.h"
 #include "sys/raw.h"
+#include "sys/uapi.h"
 
 namespace cordon::spawn {
 namespace {
@@ -96,8 +100,24 @@ int ExecSearch(Start& start) {
   }
 }
 
+// A Landlock domain inside init's: what runs in it cannot signal init.
+long EnterDomain() {
+  uapi::LandlockRulesetAttr attributes{0, 0, uapi::kScopeAbstractUnixSocket | uapi::kScopeSignal};
+  long ruleset = Syscall(__NR_landlock_create_ruleset, Arg(&attributes), sizeof(attributes), 0);
+  if (ruleset < 0) return ruleset;
+  long result = Syscall(__NR_landlock_restrict_self, ruleset, 0);
+  Syscall(__NR_close, ruleset);
+  return result;
+}
+
 int RunCommand(void* argument) {
   Start& start = *static_cast<Start*>(argument);
+  if (Contains(start.options, backend::kInitOptionScoped)) {
+    if (long result = EnterDomain(); result < 0) {
+      start.error = static_cast<int>(-result);
+      return 127;
+    }
+  }
 #ifdef CORDON_TEST_HOOKS
   if (!Contains(start.options, backend::kInitOptionSameSession))
 #endif
@@ -158,14 +178,59 @@ bool WaitForStart() {
   return Syscall(__NR_read, kControlFd, Arg(&control), sizeof(control)) == sizeof(control);
 }
 
+// How all of the sandbox is reached: as what is in the pid namespace, as what is
+// in the Landlock scope, or as the descendants.
+enum class Ending { kNamespace, kScope, kTree };
+void SignalEveryone(Ending ending, long signal);
+
 // False when the supervisor is gone.
-bool PassSignal(long command) {
+bool PassSignal(long command, Ending ending) {
   Control control;
   long count = Syscall(__NR_read, kControlFd, Arg(&control), sizeof(control));
   if (count <= 0) return count == -EINTR || count == -EAGAIN;
+  if (control.target == backend::kEveryone) {
+    SignalEveryone(ending, control.signal);
+    return true;
+  }
   long target = control.target == kCommandGroup ? -command : control.target;
   Syscall(__NR_kill, target, control.signal);
   return true;
+}
+
+// Whether what init may signal is the sandbox alone: its supervisor is of the same
+// user, and only a Landlock scope keeps init from signalling it.
+bool IsScoped(const char* options) {
+  return Contains(options, backend::kInitOptionScoped) &&
+         Syscall(__NR_kill, Syscall(__NR_getppid), 0) == -EPERM;
+}
+
+// Without a scope, "everyone" would be all processes of the user: the broker knows
+// the sandbox's (it cannot read init's memory, so a path would not do); where there is
+// no broker, /proc tells.
+void SignalEveryone(Ending ending, long signal) {
+  if (ending == Ending::kTree) {
+    if (Syscall(__NR_kill, kAskForEveryone, signal) == 0) return;
+    SignalDescendants(Syscall(__NR_getpid), signal);
+  } else {
+    Syscall(__NR_kill, -1, signal);
+  }
+}
+
+// Outside of a pid namespace nobody ends with init: it ends them, orphans too,
+// which have become its own children.
+void EndEveryone(Ending ending) {
+  if (ending == Ending::kNamespace) return;
+  while (true) {
+    SignalEveryone(ending, SIGKILL);
+    long pid;
+    do {
+      int status;
+      pid = Syscall(__NR_wait4, -1, Arg(&status), WNOHANG, 0);
+    } while (pid > 0);
+    if (pid == -ECHILD) return;
+    timespec pause{0, 1'000'000};
+    Syscall(__NR_nanosleep, Arg(&pause), 0);
+  }
 }
 
 void Scrub(char** argv, char** envp) {
@@ -193,7 +258,13 @@ void Scrub(char** argv, char** envp) {
   constexpr bool unprotected = false;
 #endif
   if (!unprotected) Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
+  if (argc == 3 && Contains(argv[1], kOptionWatch)) Watch(argv[2]);
   if (argc < 4) raw::ExitGroup(125);
+  Ending ending = Ending::kNamespace;
+  if (Contains(argv[1], backend::kInitOptionSubreaper)) {
+    Syscall(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    ending = IsScoped(argv[1]) ? Ending::kScope : Ending::kTree;
+  }
 
   uint64_t all = ~0ull;
   Syscall(__NR_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, kSigsetBytes);
@@ -225,9 +296,15 @@ void Scrub(char** argv, char** envp) {
       char discarded[128 * 4];
       while (Syscall(__NR_read, signals, Arg(discarded), sizeof(discarded)) > 0) {
       }
-      if (Reap(command)) raw::ExitGroup(0);
+      if (Reap(command)) {
+        EndEveryone(ending);
+        raw::ExitGroup(0);
+      }
     }
-    if (watched[0].revents != 0 && !PassSignal(command)) raw::ExitGroup(125);
+    if (watched[0].revents != 0 && !PassSignal(command, ending)) {
+      EndEveryone(ending);
+      raw::ExitGroup(125);
+    }
   }
 }
 

@@ -47,8 +47,8 @@ int ChildMount(void* argument) noexcept {
 
 int ChildBind(void* argument) noexcept {
   Task& task = *static_cast<Task*>(argument);
-  task.result = ChildEnter(task);
-  if (task.result < 0) return 0;
+  if (task.pidfd >= 0) task.result = ChildEnter(task);
+  if (task.pidfd >= 0 && task.result < 0) return 0;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2] = {};
   task.result = Syscall(__NR_capset, Arg(&header), Arg(none));
@@ -82,7 +82,7 @@ int Run(int (*entry)(void*), Task& task, uint64_t shared = 0) {
   long pid;
   {
     sys::SignalsBlocked blocked;
-    pid = raw::Clone3(clone, entry, &task);
+    pid = raw::CloneAnyway(clone, entry, &task);
   }
   int error = pid < 0 ? static_cast<int>(-pid) : static_cast<int>(-task.result);
   while (pid > 0 && waitpid(static_cast<pid_t>(pid), nullptr, 0) < 0 && errno == EINTR) {

@@ -22,7 +22,7 @@ int MountInside(int pidfd, const std::vector<backend::Step>& steps);
 // non-blocking; invalid with errno if it cannot be made.
 sys::UniqueFd SocketInside(int pidfd, int domain);
 
-// bind(socket, address) in the namespaces of the process behind `pidfd`, from
+// bind(socket, address) in the namespaces of the process behind `pidfd` (-1: our own), from
 // `directory`, without any capability. 0 or an errno.
 int BindInside(int pidfd, int directory, mode_t umask, int socket, const std::string& address);
 

@@ -31,20 +31,6 @@ using backend::Op;
 using backend::Report;
 using backend::ReportKind;
 
-Result<sys::UniqueFd> InitProgram() {
-  sys::UniqueFd fd(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | uapi::kMfdExec));
-  if (!fd.valid() && errno == EINVAL) {  // MFD_EXEC came with Linux 6.3
-    fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  }
-  if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
-  ssize_t size = cordon_init_image_end - cordon_init_image;
-  if (write(fd.get(), cordon_init_image, static_cast<size_t>(size)) != size ||
-      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
-  }
-  return fd;
-}
-
 struct Pair {
   sys::UniqueFd first;
   sys::UniqueFd second;
@@ -112,6 +98,20 @@ Error SetupError(const ChildSpec& spec, const Report& report) {
 }
 
 }  // namespace
+
+Result<sys::UniqueFd> InitProgram() {
+  sys::UniqueFd fd(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | uapi::kMfdExec));
+  if (!fd.valid() && errno == EINVAL) {  // MFD_EXEC came with Linux 6.3
+    fd.reset(memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  }
+  if (!fd.valid()) return base::SystemError("memfd_create", errno, Reason::kSetupFailed);
+  ssize_t size = cordon_init_image_end - cordon_init_image;
+  if (write(fd.get(), cordon_init_image, static_cast<size_t>(size)) != size ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return base::SystemError("write of the init program", errno, Reason::kSetupFailed);
+  }
+  return fd;
+}
 
 Result<Launched> Launch(Clone& clone, const ChildSpec& spec, const Streams& streams) {
   CORDON_TRY(CheckStreams(streams));

@@ -24,6 +24,9 @@ struct Launched {
   sys::UniqueFd root;  // of the sandbox's file system, O_PATH; comes with the listener
 };
 
+// The program of init and of the watcher, sealed and executable.
+Result<sys::UniqueFd> InitProgram();
+
 struct Streams {
   int in = 0;
   int out = 1;

@@ -63,6 +63,7 @@ void NameMaker::NoteRepository(const Place& place) {
 }
 
 bool NameMaker::Writable(const std::string& path) const {
+  if (gate_ != nullptr) return gate_->MayChange(path).has_value();
   if (guard::IsInside(path, "/dev/shm")) return true;
   const plan::Region* region = plan::RegionOf(fs_.regions, path);
   return region != nullptr && region->rights == plan::Rights::kReadWrite;
@@ -83,7 +84,8 @@ Answer<void> NameMaker::Permit(const Place& place, const char* operation, plan::
 Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
                                       sys::UniqueFd& blocking) {
   int flags = request.flags;
-  if ((flags & O_DIRECTORY) != 0) return Fail(EINVAL);  // also O_TMPFILE with O_CREAT
+  bool creates = (flags & O_CREAT) != 0;
+  if (creates && (flags & O_DIRECTORY) != 0) return Fail(EINVAL);  // also O_TMPFILE with O_CREAT
   if ((request.mode & kSetIdBits) != 0) {
     violations_.Add(Reason::kSetuidMode, "create", request.path, "floor built in");
     return Fail(EPERM);
@@ -91,7 +93,7 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
   for (int links = 0; links <= kMaxLinks; ++links) {
     Answer<Place> place = caller.Locate(request.directory, request.path);
     if (!place) return Fail(place.error() == EEXIST ? EISDIR : place.error());
-    if (place->trailing_slash) return Fail(EISDIR);
+    if (place->trailing_slash && creates) return Fail(EISDIR);
     if (OnProc(place->parent.get())) return OpenOnProc(caller, *place, flags, blocking);
     struct stat status;
     bool exists =
@@ -115,7 +117,9 @@ Answer<sys::UniqueFd> NameMaker::Open(const Caller& caller, OpenRequest request,
                         : nullptr;
       if (name != nullptr && name->kind == plan::RuleKind::kFloor) return Fail(EROFS);
       Answer<sys::UniqueFd> opened =
-          OpenExisting(caller, *place, flags, status.st_mode & S_IFMT, status.st_rdev, blocking);
+          files_ != nullptr ? OpenFound(caller, *place, flags, blocking)
+                            : OpenExisting(caller, *place, flags, status.st_mode & S_IFMT,
+                                           status.st_rdev, blocking);
       if (!opened && (opened.error() == ENOENT || opened.error() == ELOOP)) continue;
       return opened;
     }
@@ -159,6 +163,18 @@ Answer<sys::UniqueFd> NameMaker::OpenExisting(const Caller& caller, const Place&
   return opened;
 }
 
+Answer<sys::UniqueFd> NameMaker::OpenFound(const Caller& caller, const Place& place, int flags,
+                                           sys::UniqueFd& blocking) {
+  sys::UniqueFd file(
+      openat(place.parent.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.valid()) return Fail(errno);
+  if ((flags & O_CREAT) != 0) {
+    struct stat status;
+    if (fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) return Fail(EISDIR);
+  }
+  return files_->OpenFound(caller, std::move(file), flags, blocking);
+}
+
 Answer<sys::UniqueFd> NameMaker::OpenTerminal(const Caller& caller, int flags) {
   unsigned terminal = caller.ControllingTerminal();
   // The kernel packs a device number as minor[31:20], major[15:8], minor[7:0].
@@ -177,12 +193,20 @@ Answer<sys::UniqueFd> NameMaker::OpenTerminal(const Caller& caller, int flags) {
 // supervisor owns its user namespace and would lend it that power.
 Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& place, int flags,
                                             sys::UniqueFd& blocking) {
-  if ((flags & O_EXCL) != 0) return Fail(EEXIST);
+  if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return Fail(EEXIST);
   flags &= ~O_CREAT;
   std::string own = "/proc/" + std::to_string(caller.InnerPid());
   std::string directory(guard::Parent(place.path));
-  if (directory != own + "/fd") return Fail(EACCES);
+  if (directory != own + "/fd") {
+    if (files_ == nullptr) return Fail(EACCES);
+    bool follow = (flags & O_NOFOLLOW) == 0;
+    Answer<sys::UniqueFd> file =
+        caller.Reach(AT_FDCWD, place.path, follow ? Follow::kLast : Follow::kNot);
+    if (!file) return Fail(file.error());
+    return files_->OpenFound(caller, std::move(*file), flags, blocking);
+  }
   Answer<sys::UniqueFd> held = caller.Duplicate(atoi(place.name.c_str()));
+  if (!held && gate_ != nullptr) return OpenHeld(caller, atoi(place.name.c_str()), flags, blocking);
   if (!held) return Fail(ENOENT);
   struct stat status;
   if (fstat(held->get(), &status) != 0) return Fail(EBADF);
@@ -193,7 +217,8 @@ Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& p
   if (path.starts_with('/') && !guard::IsInside(path, "/proc")) {
     Answer<sys::UniqueFd> found = caller.Find(AT_FDCWD, path);
     struct stat seen;
-    if (found && fstat(found->get(), &seen) == 0 && seen.st_dev == status.st_dev &&
+    bool may = gate_ == nullptr || gate_->MayRead(path);
+    if (may && found && fstat(found->get(), &seen) == 0 && seen.st_dev == status.st_dev &&
         seen.st_ino == status.st_ino) {
       return Open(caller, {AT_FDCWD, path, flags, 0}, blocking);
     }
@@ -206,6 +231,18 @@ Answer<sys::UniqueFd> NameMaker::OpenOnProc(const Caller& caller, const Place& p
     return Fail(errno);
   }
   return held;
+}
+
+// Where no descriptor can be taken: a pipe is opened anew, as the kernel would.
+Answer<sys::UniqueFd> NameMaker::OpenHeld(const Caller& caller, int descriptor, int flags,
+                                          sys::UniqueFd& blocking) {
+  Answer<sys::UniqueFd> held = caller.Held(descriptor);
+  struct stat status;
+  if (!held || fstat(held->get(), &status) != 0) return Fail(ENOENT);
+  bool pipe = S_ISFIFO(status.st_mode) && !PathOf(held->get()).starts_with('/');
+  if (!pipe) return files_->OpenFound(caller, std::move(*held), flags, blocking);
+  blocking = std::move(*held);
+  return Fail(EINPROGRESS);
 }
 
 Answer<void> NameMaker::MakeDirectory(const Caller& caller, int directory, const std::string& path,
@@ -276,6 +313,7 @@ Answer<void> NameMaker::Link(const Caller& caller, int from_directory, const std
         source = caller.Locate(AT_FDCWD, PathOf(found->get()));
         if (!source) return Fail(source.error());
       }
+      if (Answer<void> may = MayLink(source->path, target->path); !may) return may;
       return Done(linkat(source->parent.get(), source->name.c_str(), target->parent.get(),
                          target->name.c_str(), 0));
     }
@@ -284,12 +322,25 @@ Answer<void> NameMaker::Link(const Caller& caller, int from_directory, const std
     }
     held = atoi(source->name.c_str());
   }
-  Answer<sys::UniqueFd> file = caller.Duplicate(held);
+  // Of a descriptor that is only held, without namespaces, the path tells.
+  Answer<sys::UniqueFd> file = gate_ != nullptr ? caller.Held(held) : caller.Duplicate(held);
   if (!file) return Fail(file.error());
+  struct stat status;
+  if (gate_ != nullptr && fstat(file->get(), &status) == 0 && status.st_nlink > 0) {
+    if (Answer<void> may = MayLink(PathOf(file->get()), target->path); !may) return may;
+  }
   char path[32];
   snprintf(path, sizeof(path), "/proc/self/fd/%d", file->get());
   return Done(
       linkat(AT_FDCWD, path, target->parent.get(), target->name.c_str(), AT_SYMLINK_FOLLOW));
+}
+
+// Another name of a file must not lead round what its first one is kept from.
+Answer<void> NameMaker::MayLink(const std::string& from, const std::string& to) const {
+  if (gate_ == nullptr) return {};
+  if (Answer<void> may = gate_->MayChange(from); !may) return Fail(EXDEV);
+  if (!gate_->SameRegion(from, to)) return Fail(EXDEV);
+  return {};
 }
 
 Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const std::string& from,
@@ -313,6 +364,7 @@ Answer<void> NameMaker::Rename(const Caller& caller, int from_directory, const s
         fs_.regions, [&](const plan::Region& region) { return region.path == place.path; });
   };
   if (mounted(*source) || mounted(*target)) return Fail(EBUSY);
+  if (gate_ != nullptr && !gate_->SameRegion(source->path, target->path)) return Fail(EXDEV);
   std::string from_name = source->name + (source->trailing_slash ? "/" : "");
   std::string to_name = target->name + (target->trailing_slash ? "/" : "");
   NoteRepository(*target);

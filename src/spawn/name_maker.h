@@ -8,13 +8,18 @@
 #include "cordon/outcome.h"
 #include "plan/plan.h"
 #include "spawn/caller.h"
+#include "spawn/file_gate.h"
+#include "spawn/file_opener.h"
 #include "spawn/violation_log.h"
 
 namespace cordon::spawn {
 
 class NameMaker {
  public:
-  NameMaker(const plan::FsPlan& fs, ViolationLog& violations) : fs_(fs), violations_(violations) {}
+  // Where no mounts keep apart what may not meet, `gate` and `files` do; null: mounts do.
+  NameMaker(const plan::FsPlan& fs, ViolationLog& violations, const FileGate* gate = nullptr,
+            FileOpener* files = nullptr)
+      : fs_(fs), violations_(violations), gate_(gate), files_(files) {}
 
   struct OpenRequest {
     int directory;
@@ -44,14 +49,22 @@ class NameMaker {
  private:
   Answer<sys::UniqueFd> OpenExisting(const Caller& caller, const Place& place, int flags,
                                      mode_t type, dev_t device, sys::UniqueFd& blocking);
+  Answer<sys::UniqueFd> OpenFound(const Caller& caller, const Place& place, int flags,
+                                  sys::UniqueFd& blocking);
   Answer<sys::UniqueFd> OpenOnProc(const Caller& caller, const Place& place, int flags,
                                    sys::UniqueFd& blocking);
+  Answer<sys::UniqueFd> OpenHeld(const Caller& caller, int descriptor, int flags,
+                                 sys::UniqueFd& blocking);
   Answer<sys::UniqueFd> OpenTerminal(const Caller& caller, int flags);
   bool Writable(const std::string& path) const;
   void NoteRepository(const Place& place);
 
+  Answer<void> MayLink(const std::string& from, const std::string& to) const;
+
   const plan::FsPlan& fs_;
   ViolationLog& violations_;
+  const FileGate* gate_;
+  FileOpener* files_;
 };
 
 }  // namespace cordon::spawn

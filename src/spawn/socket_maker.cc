@@ -1,6 +1,7 @@
 // Runs in: supervisor, broker thread.
 #include "spawn/socket_maker.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -101,7 +102,7 @@ Answer<SocketMaker::SocketKey> SocketMaker::KeyOf(int fd) {
 bool SocketMaker::MadeInside(int fd, const std::string& path) const {
   if (backend::TestHookOff("sockets")) return true;
   // Nothing of the host's is in a directory of the sandbox's own.
-  if (guard::IsInside(path, "/dev/shm")) return true;
+  if (pidfd_ >= 0 && guard::IsInside(path, "/dev/shm")) return true;
   const plan::Region* region = plan::RegionOf(plan_.fs.regions, path);
   if (region != nullptr && region->source == plan::RegionSource::kPrivate) return true;
   Answer<SocketKey> key = KeyOf(fd);
@@ -185,39 +186,193 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   return {};
 }
 
+namespace {
+
+uint64_t NumberOf(int socket) {
+  struct stat status;
+  return fstat(socket, &status) == 0 ? status.st_ino : 0;
+}
+
+// Of a unix socket, from the list of all; 0: it is not among them.
+int UnixType(uint64_t number) {
+  FILE* list = fopen("/proc/net/unix", "re");
+  if (list == nullptr) return 0;
+  char line[512];
+  int type = 0;
+  while (type == 0 && fgets(line, sizeof(line), list) != nullptr) {
+    unsigned kind = 0;
+    uint64_t inode = 0;
+    // Num RefCount Protocol Flags Type State Inode Path
+    bool read = sscanf(line, "%*x: %*x %*x %*x %x %*x %lu", &kind, &inode) == 2;
+    if (read && inode == number) type = static_cast<int>(kind);
+  }
+  fclose(list);
+  return type;
+}
+
+}  // namespace
+
+Answer<Borrowed> SocketMaker::Borrow(const Caller& caller, sa_family_t family) {
+  int descriptor = caller.descriptor(0);
+  Answer<sys::UniqueFd> socket = caller.Duplicate(descriptor);
+  if (socket) return Borrowed{std::move(*socket)};
+  bool refused = socket.error() == EPERM || socket.error() == ENOSYS;
+  if (pidfd_ >= 0 || !refused) return Fail(socket.error());
+  uint64_t number = caller.SocketNumber(descriptor);
+  if (number == 0) return Fail(ENOTSOCK);
+  if (auto kept = kept_.find(number); kept != kept_.end()) {
+    return Borrowed{sys::UniqueFd(fcntl(kept->second.get(), F_DUPFD_CLOEXEC, 0))};
+  }
+  int type = UnixType(number);
+  // Of others only streams can be made, where the network is not open.
+  if (type == 0 && plan_.net.mode == NetMode::kOpen) return Fail(EPERM);
+  int domain = type != 0 ? AF_UNIX : family == AF_INET6 ? AF_INET6 : AF_INET;
+  int flags = caller.FlagsOf(descriptor);
+  if (flags < 0) return Fail(EBADF);
+  int made = ::socket(domain, (type != 0 ? type : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+  if (made < 0) return Fail(errno);
+  if ((flags & O_NONBLOCK) != 0) fcntl(made, F_SETFL, O_NONBLOCK);
+  return Borrowed{sys::UniqueFd(made), descriptor, flags};
+}
+
 Answer<void> SocketMaker::Bind(const Caller& caller) {
   Answer<Address> address = ReadAddress(caller);
   if (!address) return Fail(address.error());
-  Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
-  if (!socket) return Fail(socket.error());
-  int domain = DomainOf(socket->get());
+  Answer<Borrowed> borrowed = Borrow(caller, address->family());
+  if (!borrowed) return Fail(borrowed.error());
+  Answer<void> bound = BindBorrowed(caller, borrowed->socket.get(), address->bytes);
+  if (!bound || borrowed->replaces < 0) return bound;
+  int error = caller.Replace(borrowed->replaces, borrowed->socket.get(), borrowed->flags);
+  if (error != 0) return Fail(error);
+  constexpr size_t kMostKept = 256;
+  if (kept_.size() >= kMostKept) kept_.clear();
+  uint64_t number = NumberOf(borrowed->socket.get());
+  kept_[number] = std::move(borrowed->socket);
+  return {};
+}
+
+Answer<void> SocketMaker::BindBorrowed(const Caller& caller, int socket, const std::string& bytes) {
+  Address target{bytes};
+  const Address* address = &target;
+  int domain = DomainOf(socket);
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain == AF_UNIX && address->family() == AF_UNIX && !address->abstract() &&
       !address->unnamed()) {
-    return BindPath(caller, socket->get(), address->path(), address->bytes);
+    return BindPath(caller, socket, address->path(), address->bytes);
+  }
+  if (pidfd_ < 0 && domain == AF_UNIX) return Fail(EACCES);  // an abstract name is the host's
+  if (plan_.net.host_network && plan_.net.mode != NetMode::kOpen) {
+    return BindInternet(socket, address->bytes);
   }
   // The supervisor owns the network namespace and would lend that power.
   if (domain == AF_INET || domain == AF_INET6) {
     in_port_t port = address->port();
     if (port != 0 && port < kFirstUnprivilegedPort) return Fail(EACCES);
   }
-  if (bind(socket->get(), Raw(address->bytes), static_cast<socklen_t>(address->bytes.size())) !=
-      0) {
+  if (bind(socket, Raw(address->bytes), static_cast<socklen_t>(address->bytes.size())) != 0) {
     return Fail(errno);
   }
   return {};
 }
 
-Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
-  Answer<Address> address = ReadAddress(caller);
-  if (!address) return Fail(address.error());
+namespace {
+
+bool Holds(const std::vector<int>& ports, int port) {
+  return std::ranges::find(ports, port) != ports.end();
+}
+
+std::string LoopbackAddress(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<in_port_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return {reinterpret_cast<const char*>(&address), sizeof(address)};
+}
+
+std::string Shown(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  bool v6 = address.family() == AF_INET6;
+  sockaddr_in6 bytes{};
+  memcpy(&bytes, address.bytes.data(), std::min(address.bytes.size(), sizeof(bytes)));
+  const void* host = v6 ? static_cast<const void*>(&bytes.sin6_addr)
+                        : &reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr;
+  inet_ntop(v6 ? AF_INET6 : AF_INET, host, text, sizeof(text));
+  return (v6 ? "[" + std::string(text) + "]" : std::string(text)) + ":" +
+         std::to_string(address.port());
+}
+
+}  // namespace
+
+// The sandbox has no loopback of its own: a port is bound for a server that the
+// policy publishes, on the host's loopback, or for nobody to reach (0).
+Answer<void> SocketMaker::BindInternet(int socket, const std::string& bytes) const {
+  Address address{bytes};
+  if (address.family() != AF_INET) return Fail(EADDRNOTAVAIL);
+  if (address.port() != 0 && !Holds(plan_.net.publish, address.port())) return Fail(EACCES);
+  std::string loopback = LoopbackAddress(address.port());
+  if (bind(socket, Raw(loopback), static_cast<socklen_t>(loopback.size())) != 0) {
+    return Fail(errno);
+  }
+  return {};
+}
+
+Answer<void> SocketMaker::Listen(const Caller& caller) {
   Answer<sys::UniqueFd> socket = caller.Duplicate(caller.descriptor(0));
+  if (auto kept = kept_.find(caller.SocketNumber(caller.descriptor(0)));
+      !socket && kept != kept_.end()) {
+    socket = std::move(kept->second);
+    kept_.erase(kept);
+  }
   if (!socket) return Fail(socket.error());
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
+  if (domain != AF_UNIX && plan_.net.mode != NetMode::kOpen) {
+    sockaddr_in bound{};
+    socklen_t size = sizeof(bound);
+    bool named = getsockname(socket->get(), reinterpret_cast<sockaddr*>(&bound), &size) == 0;
+    if (!named || domain != AF_INET || !Holds(plan_.net.publish, ntohs(bound.sin_port))) {
+      return Fail(EACCES);
+    }
+  }
+  if (listen(socket->get(), caller.descriptor(1)) != 0) return Fail(errno);
+  return {};
+}
+
+// On the host's own network: to the proxy, and to ports that the policy lends.
+Answer<std::string> SocketMaker::HostAddress(const std::string& bytes, int domain) {
+  Address address{bytes};
+  if (address.family() == AF_UNSPEC) return bytes;  // takes a connection back
+  if (address.family() != domain) return Fail(EAFNOSUPPORT);
+  const plan::NetPlan& net = plan_.net;
+  bool ours = net.proxied() && !net.external && address.port() == net.proxy_port;
+  bool may = ours || Holds(net.host_ports, address.port());
+  if (may && IsLoopback(address)) {
+    // The host's loopback of IPv6 is another one.
+    if (domain != AF_INET) return Fail(ECONNREFUSED);
+    return LoopbackAddress(address.port());
+  }
+  violations_.Add(Reason::kHostDenied, "connect", Shown(address), "backend landlock",
+                  net.proxied() ? "the way out is the proxy of the environment" : "");
+  return Fail(EACCES);
+}
+
+Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
+  Answer<Address> address = ReadAddress(caller);
+  if (!address) return Fail(address.error());
   const Address& target = *address;
-  PendingConnect pending{std::move(*socket), {}, target.bytes};
-  if (domain == AF_INET || domain == AF_INET6) {
+  Answer<Borrowed> borrowed = Borrow(caller, target.family());
+  if (!borrowed) return Fail(borrowed.error());
+  int domain = DomainOf(borrowed->socket.get());
+  if (domain < 0) return Fail(ENOTSOCK);
+  PendingConnect pending{std::move(*borrowed), {}, target.bytes};
+  bool internet = domain == AF_INET || domain == AF_INET6;
+  if (internet && plan_.net.host_network && plan_.net.mode != NetMode::kOpen) {
+    Answer<std::string> to = HostAddress(target.bytes, domain);
+    if (!to) return Fail(to.error());
+    pending.address = std::move(*to);
+    return pending;
+  }
+  if (internet && !plan_.net.host_network) {
     // The listeners of transparent capture stand for other machines; on its own
     // loopback the sandbox meets only itself.
     const std::vector<int>& ports = plan_.net.ports;
@@ -257,16 +412,17 @@ int CompleteConnect(const PendingConnect& pending) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", pending.target.get());
-    result = connect(pending.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
+    result = connect(pending.borrowed.socket.get(), reinterpret_cast<sockaddr*>(&address),
+                     sizeof(address));
   } else {
-    result = connect(pending.socket.get(), Raw(pending.address),
+    result = connect(pending.borrowed.socket.get(), Raw(pending.address),
                      static_cast<socklen_t>(pending.address.size()));
   }
   return result == 0 ? 0 : errno;
 }
 
 std::optional<int> ConnectAtOnce(const PendingConnect& pending) {
-  int socket = pending.socket.get();
+  int socket = pending.borrowed.socket.get();
   int status = fcntl(socket, F_GETFL);
   // The flag is the caller's too, who waits for this call.
   bool blocking = (status & O_NONBLOCK) == 0;

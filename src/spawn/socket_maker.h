@@ -3,9 +3,11 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,8 +20,16 @@
 namespace cordon::spawn {
 
 // A connect() that may have to wait, for another thread to do.
-struct PendingConnect {
+// A caller's socket. Where the host lets nobody take another's descriptors, it is a
+// new one, which takes the place of the caller's once it is what was asked for.
+struct Borrowed {
   sys::UniqueFd socket;
+  int replaces = -1;  // number of the caller's descriptor
+  int flags = 0;      // of that one
+};
+
+struct PendingConnect {
+  Borrowed borrowed;
   sys::UniqueFd target;  // O_PATH of a unix socket; invalid: connect to `address`
   std::string address;   // struct sockaddr
 };
@@ -30,7 +40,7 @@ using BeforeConnect = std::function<void(const std::string& address)>;
 
 class SocketMaker {
  public:
-  // `pidfd`: the sandbox's first process.
+  // `pidfd`: the sandbox's first process; -1: there are no namespaces.
   SocketMaker(const plan::Plan& plan, int pidfd, NameMaker& names, ViolationLog& violations)
       : plan_(plan), pidfd_(pidfd), names_(names), violations_(violations) {}
 
@@ -38,13 +48,19 @@ class SocketMaker {
 
   Answer<void> Bind(const Caller& caller);
   Answer<PendingConnect> Connect(const Caller& caller);
+  // Without namespaces: of the host's network only what net.publish names listens on.
+  Answer<void> Listen(const Caller& caller);
 
  private:
   // Device, inode and birth time: an inode number alone can be used again.
   using SocketKey = std::tuple<uint64_t, uint64_t, int64_t, uint32_t>;
   static Answer<SocketKey> KeyOf(int fd);
+  Answer<void> BindInternet(int socket, const std::string& address) const;
+  Answer<std::string> HostAddress(const std::string& address, int domain);
   bool MadeInside(int fd, const std::string& path) const;
   bool Granted(const struct stat& target) const;
+  Answer<Borrowed> Borrow(const Caller& caller, sa_family_t family);
+  Answer<void> BindBorrowed(const Caller& caller, int socket, const std::string& address);
   Answer<void> BindPath(const Caller& caller, int socket, const std::string& path,
                         const std::string& address);
 
@@ -53,7 +69,8 @@ class SocketMaker {
   NameMaker& names_;
   ViolationLog& violations_;
   std::set<SocketKey> made_;
-  BeforeConnect before_connect_;  // may be empty
+  BeforeConnect before_connect_;            // may be empty
+  std::map<uint64_t, sys::UniqueFd> kept_;  // put in a caller's place, not listening yet
 };
 
 // Without waiting: 0 or an errno; nothing when it has to wait, in CompleteConnect.

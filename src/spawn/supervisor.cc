@@ -23,7 +23,9 @@
 #include "base/strings.h"
 #include "spawn/broker.h"
 #include "spawn/mount_keeper.h"
+#include "spawn/process_tree.h"
 #include "spawn/streams.h"
+#include "spawn/temp_watch.h"
 #include "spawn/terminal.h"
 #include "spawn/tree_watch.h"
 
@@ -44,7 +46,12 @@ class Run {
  public:
   Run(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
       const SuperviseOptions& options)
-      : plan_(plan), spec_(spec), clone_(clone), options_(options), began_(Clock::now()) {}
+      : plan_(plan),
+        spec_(spec),
+        clone_(clone),
+        options_(options),
+        began_(Clock::now()),
+        temp_(plan.private_directory, plan.fs.temp_size) {}
 
   Result<Outcome> Go() {
     CORDON_TRY(Start());
@@ -64,6 +71,7 @@ class Run {
     }
     CORDON_ASSIGN_OR_RETURN(launched_, Launch(clone_, spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
+    if (options_.on_launch) options_.on_launch(launched_.pid);
     if (options_.on_sockets) {
       Status taken = options_.on_sockets(std::move(launched_.sockets), launched_.pidfd.get());
       if (!taken) {
@@ -72,23 +80,24 @@ class Run {
         return std::move(taken).error();
       }
     }
-    watch_.emplace(launched_.root.get(), plan_);
+    watch_.emplace(launched_.root.get(), plan_, Namespaces() ? 1 : launched_.pid);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(),
-                        plan_, {options_.on_violation, options_.before_connect});
+      Result<std::unique_ptr<Broker>> broker = Broker::Start(
+          std::move(launched_.listener), std::move(root), {launched_.pid, launched_.pidfd.get()},
+          plan_, {options_.on_violation, options_.before_connect});
       if (!broker) {
         Kill();
         Reap();
         return std::move(broker).error();
       }
       broker_ = std::move(*broker);
-      if (!backend::TestHookOff("keeper")) CORDON_TRY(StartKeeper());
+      if (Namespaces() && !backend::TestHookOff("keeper")) CORDON_TRY(StartKeeper());
     }
     if (launched_.terminal.valid()) MakeTerminal();
     if (plan_.limits.wall_ms) deadline_ = began_ + milliseconds(*plan_.limits.wall_ms);
     Signal(backend::kCommandGroup, 0);  // lets it start
+    started_ = true;
     return {};
   }
 
@@ -141,7 +150,17 @@ class Run {
     static_cast<void>(!write(launched_.control.get(), &control, sizeof(control)));
   }
 
-  void Kill() { syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0); }
+  bool Namespaces() const { return plan_.backend == host::Backend::kNamespaces; }
+
+  // With the first process of a pid namespace all of it ends. Elsewhere init has to
+  // end the others before itself, which it does when it hears no more.
+  void Kill() {
+    if (Namespaces() || !started_) {
+      syscall(SYS_pidfd_send_signal, launched_.pidfd.get(), SIGKILL, nullptr, 0);
+    } else {
+      launched_.control.reset();
+    }
+  }
 
   void Reap() {
     while (waitpid(launched_.pid, nullptr, 0) < 0 && errno == EINTR) {
@@ -166,6 +185,7 @@ class Run {
       Clock::time_point look = Clock::now() + kNamesInterval;
       next = next ? std::min(*next, look) : look;
     }
+    if (temp_.needed()) next = next ? std::min(*next, temp_at_) : temp_at_;
     if (!next) return -1;
     auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
     return static_cast<int>(std::clamp<long>(left, 0, 1 << 30));
@@ -183,9 +203,13 @@ class Run {
       deadline_.reset();
     } else if (!ending_ && deadline_ && now >= *deadline_) {
       End(OutcomeKind::kTimedOut, Reason::kTimedOut);
+    } else if (!ending_ && temp_.needed() && now >= temp_at_ && temp_.Exceeded()) {
+      ending_ = std::pair(OutcomeKind::kLimit, Reason::kDiskLimit);
+      Kill();
     } else if (!ending_ && watch_->needed()) {
       CheckLimits(now);
     }
+    if (now >= temp_at_) temp_at_ = Clock::now() + temp_.interval();
   }
 
   void LoseProtection() {
@@ -204,8 +228,8 @@ class Run {
       return;
     }
     if (!over_since_) over_since_ = now;
-    if (excess->largest > 1 && now - *over_since_ < kGrace) {
-      Signal(excess->largest, SIGKILL);
+    if (excess->largest > 0 && now - *over_since_ < kGrace) {
+      EndProcess(excess->largest);
       if (killed_ != excess->largest) {
         killed_ = excess->largest;
         limit_kills_.push_back(
@@ -216,6 +240,14 @@ class Run {
     }
     ending_ = std::pair(OutcomeKind::kLimit, excess->reason);
     Kill();
+  }
+
+  // Inside a pid namespace only init can name it. Elsewhere there is no time to lose.
+  void EndProcess(pid_t process) {
+    if (Namespaces()) return Signal(process, SIGKILL);
+    sys::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!pidfd.valid() || !IsInTree(process, launched_.pid)) return;
+    syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
   }
 
   void Loop() {
@@ -284,6 +316,7 @@ class Run {
       outcome.new_repositories = std::move(findings.new_repositories);
     }
     outcome.violations.insert(outcome.violations.end(), limit_kills_.begin(), limit_kills_.end());
+    outcome.backend = host::BackendName(plan_.backend);
     outcome.enforcement = plan_.enforcement;
     outcome.dropped_environment = plan_.dropped_environment;
     outcome.usage.wall_ms = static_cast<uint64_t>(
@@ -361,11 +394,14 @@ class Run {
     }
   }
 
+  bool started_ = false;
   const plan::Plan& plan_;
   const backend::ChildSpec& spec_;
   Clone& clone_;
   const SuperviseOptions& options_;
   Clock::time_point began_;
+  TempWatch temp_;
+  Clock::time_point temp_at_;
   Launched launched_;
   std::unique_ptr<Broker> broker_;
   std::optional<OutputStream> out_, err_;

@@ -37,7 +37,8 @@ struct SuperviseOptions {
   SelfProtection self = SelfProtection::kNone;
   SocketTaker on_sockets;
   ViolationSink on_violation;
-  BeforeConnect before_connect;  // on the broker's thread
+  BeforeConnect before_connect;          // on the broker's thread
+  std::function<void(pid_t)> on_launch;  // the sandbox's first process, before the command starts
 };
 
 // An Error means that the command never ran.

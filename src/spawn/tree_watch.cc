@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "spawn/process_tree.h"
+
 namespace cordon::spawn {
 namespace {
 
@@ -56,37 +58,47 @@ uint64_t CpuMilliseconds(int proc, const char* pid) {
   return total * 1000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
 }
 
+}  // namespace
+
+TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
+    : init_(init), memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
+  bool counted = plan.uid != 0 && plan.backend == host::Backend::kNamespaces;
+  if (!counted) processes_ = plan.limits.processes;
+  if (!memory_ && !cpu_ms_ && !processes_) return;
+  bool own = init == 1;
+  proc_.reset(
+      openat(own ? root : AT_FDCWD, own ? "proc" : "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 template <typename Measure>
-uint64_t Sum(int proc, Measure measure) {
+uint64_t TreeWatch::Sum(Measure measure) const {
   uint64_t total = 0;
-  DIR* stream = fdopendir(openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (pid_t process : tree_) total += measure(proc_.get(), std::to_string(process).c_str());
+  if (init_ != 1) return total;
+  DIR* stream = fdopendir(openat(proc_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (stream == nullptr) return 0;
   while (dirent* entry = readdir(stream)) {
-    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') total += measure(proc, entry->d_name);
+    bool process = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+    if (process) total += measure(proc_.get(), entry->d_name);
   }
   closedir(stream);
   return total;
 }
 
-}  // namespace
-
-TreeWatch::TreeWatch(int root, const plan::Plan& plan)
-    : memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
-  if (plan.uid == 0) processes_ = plan.limits.processes;
-  if (!memory_ && !cpu_ms_ && !processes_) return;
-  proc_.reset(openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
+  if (init_ != 1) {
+    tree_ = Descendants(init_);
+    tree_.push_back(init_);
+  }
   // The cheap measure counts shared pages many times: it can only be too high.
-  uint64_t resident = memory_ ? Sum(proc_.get(), Resident) : 0;
+  uint64_t resident = memory_ ? Sum(Resident) : 0;
   near_ = memory_ && resident > *memory_ / 2;
   if (memory_ && resident > *memory_) {
     Excess excess{Reason::kMemoryLimit, 0, {}};
     uint64_t most = 0;
-    uint64_t total = Sum(proc_.get(), [&](int proc, const char* pid) {
+    uint64_t total = Sum([&](int proc, const char* pid) {
       uint64_t used = Proportional(proc, pid);
-      if (used > most && strcmp(pid, "1") != 0) {
+      if (used > most && atoi(pid) != init_) {
         most = used;
         excess.largest = atoi(pid);
       }
@@ -101,12 +113,12 @@ std::optional<TreeWatch::Excess> TreeWatch::Exceeded() {
     }
   }
   auto one = [](int, const char*) -> uint64_t { return 1; };
-  if (processes_ && Sum(proc_.get(), one) > *processes_ + 1) return Excess{Reason::kProcessLimit};
+  if (processes_ && Sum(one) > *processes_ + 1) return Excess{Reason::kProcessLimit};
   // Of a process that is just ending the kernel can tell times that nobody had.
   auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_);
   auto possible = static_cast<uint64_t>(elapsed.count() + 1000) *
                   static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  if (cpu_ms_ && possible > *cpu_ms_ && Sum(proc_.get(), CpuMilliseconds) > *cpu_ms_) {
+  if (cpu_ms_ && possible > *cpu_ms_ && Sum(CpuMilliseconds) > *cpu_ms_) {
     return Excess{Reason::kCpuLimit};
   }
   return std::nullopt;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
 #include "sys/fd.h"
@@ -18,8 +19,9 @@ namespace cordon::spawn {
 
 class TreeWatch {
  public:
-  // `root`: of the sandbox's file system.
-  TreeWatch(int root, const plan::Plan& plan);
+  // `root`: of the sandbox's file system. `init`: its first process; in a pid
+  // namespace, where all that is seen is its own, 1.
+  TreeWatch(int root, const plan::Plan& plan, pid_t init = 1);
 
   bool needed() const { return proc_.valid(); }
   struct Excess {
@@ -35,6 +37,11 @@ class TreeWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
+  template <typename Measure>
+  uint64_t Sum(Measure measure) const;
+
+  pid_t init_;
+  std::vector<pid_t> tree_;  // outside of a pid namespace, as it was last seen
   Clock::time_point began_ = Clock::now();
   sys::UniqueFd proc_;
   std::optional<uint64_t> memory_;

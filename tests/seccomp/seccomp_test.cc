@@ -7,10 +7,12 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -359,7 +361,164 @@ TEST(Seccomp, Protocols) {
   }
 }
 
+// ---- without namespaces ----------------------------------------------------
+
+const std::map<std::string, Program> kLandlock = {{"none", cordon::backend::kSeccompLandlockNone},
+                                                  {"proxy", cordon::backend::kSeccompLandlockProxy},
+                                                  {"open", cordon::backend::kSeccompLandlockOpen}};
+
+// Answered by the broker whatever the arguments are, besides those above.
+const std::set<long> kNotifiedToo = {
+    SYS_unlinkat,
+    SYS_truncate,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_listen,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    SYS_kill,
+    SYS_tkill,
+    SYS_tgkill,
+    SYS_rt_sigqueueinfo,
+    424,
+    SYS_inotify_add_watch,
+    SYS_rt_tgsigqueueinfo,
+#if defined(__x86_64__)
+    SYS_unlink,
+    SYS_rmdir,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+#endif
+};
+const std::set<long> kAbsentToo = {SYS_shmget,     SYS_shmat,  SYS_shmctl,  SYS_semget,
+                                   SYS_semop,      SYS_semctl, SYS_msgget,  SYS_msgsnd,
+                                   SYS_msgrcv,     SYS_msgctl, SYS_mq_open, SYS_mq_unlink,
+                                   SYS_semtimedop, 463,        466};
+// By their arguments: opening, modes.
+const std::set<long> kByArgumentToo = {
+    SYS_openat, SYS_fchmod, SYS_fchmodat, 452,
+#if defined(__x86_64__)
+    SYS_open,   SYS_chmod,
+#endif
+};
+
+TEST(SeccompLandlock, EveryNumberHasTheActionOfTheTable) {
+  for (const auto& [mode, program] : kLandlock) {
+    for (long number = 0; number <= 600; ++number) {
+      bool by_argument = kByArgument.contains(number) || kByArgumentToo.contains(number);
+      if (by_argument) continue;
+      uint32_t expected = number > kLastKnown                                           ? kNone
+                          : kRefused.contains(number)                                   ? kEperm
+                          : kAbsent.contains(number) || kAbsentToo.contains(number)     ? kNone
+                          : kNotified.contains(number) || kNotifiedToo.contains(number) ? kNotify
+                                                                                        : kAllow;
+      EXPECT_EQ(Action(number, {}, program), expected) << mode << " " << number;
+    }
+  }
+}
+
+TEST(SeccompLandlock, EveryOpeningIsNotifiedButForAPathOnly) {
+  for (const auto& [mode, program] : kLandlock) {
+    for (uint64_t high : {0ull, ~0ull << 32}) {
+      for (uint64_t flags :
+           {O_RDONLY, O_WRONLY | O_TRUNC, O_CREAT | O_RDWR, O_DIRECTORY, O_TMPFILE}) {
+        EXPECT_EQ(Action(SYS_openat, {0, 0, flags | high, 04755}, program), kNotify) << flags;
+      }
+      EXPECT_EQ(Action(SYS_openat, {0, 0, O_PATH | O_CREAT | high, 0}, program), kAllow);
+    }
+  }
+}
+
+TEST(SeccompLandlock, ModesAreTheBrokersAndNeverSetId) {
+  for (const auto& [mode, program] : kLandlock) {
+    EXPECT_EQ(Action(SYS_fchmod, {3, 0755}, program), kNotify);
+    EXPECT_EQ(Action(SYS_fchmodat, {3, 0, 0644}, program), kNotify);
+    EXPECT_EQ(Action(452, {3, 0, 0644}, program), kNotify);
+    EXPECT_EQ(Action(SYS_fchmod, {3, 04755}, program), kEperm);
+    EXPECT_EQ(Action(SYS_fchmodat, {3, 0, 02755}, program), kEperm);
+  }
+}
+
+TEST(SeccompLandlock, SocketsByMode) {
+  for (const auto& [mode, program] : kLandlock) {
+    auto socket = [&](uint64_t family, uint64_t type, uint64_t protocol) {
+      return Action(SYS_socket, {family, type, protocol}, program);
+    };
+    bool streams = mode != "none", open = mode == "open";
+    EXPECT_EQ(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), kAllow) << mode;
+    EXPECT_EQ(socket(AF_UNIX, SOCK_SEQPACKET, 0), kAllow) << mode;
+    EXPECT_EQ(socket(AF_UNIX, SOCK_DGRAM, 0), kFamily) << mode;
+    EXPECT_EQ(socket(AF_UNIX, SOCK_RAW, 0), kFamily) << mode;
+    for (uint64_t family : {AF_INET, AF_INET6}) {
+      EXPECT_EQ(socket(family, SOCK_STREAM | SOCK_NONBLOCK, 0), streams ? kAllow : kFamily) << mode;
+      EXPECT_EQ(socket(family, SOCK_STREAM, IPPROTO_TCP), streams ? kAllow : kFamily) << mode;
+      EXPECT_EQ(socket(family, SOCK_DGRAM, 0), open ? kAllow : kFamily) << mode;
+      EXPECT_EQ(socket(family, SOCK_RAW, 0), kFamily) << mode;
+      EXPECT_EQ(socket(family, SOCK_STREAM, 262 /* MPTCP */), streams ? kProtocol : kFamily);
+    }
+    EXPECT_EQ(socket(AF_NETLINK, SOCK_RAW, 0), open ? kAllow : kFamily) << mode;
+    for (uint64_t family : {AF_VSOCK, AF_PACKET, AF_ALG, 0}) {
+      EXPECT_EQ(socket(family, SOCK_STREAM, 0), kFamily) << mode << family;
+    }
+    EXPECT_EQ(Action(SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0}, program), kAllow);
+    EXPECT_EQ(Action(SYS_socketpair, {AF_UNIX, SOCK_DGRAM, 0}, program), kFamily);
+  }
+}
+
+TEST(SeccompLandlock, NothingGoesOutWithTheOpeningPacket) {
+  constexpr uint64_t kFastOpen = MSG_FASTOPEN;
+  for (const auto& [mode, program] : kLandlock) {
+    uint32_t expected = mode == "open" ? kAllow : kEperm;
+    for (uint64_t with : {uint64_t{0}, uint64_t{MSG_NOSIGNAL}, ~uint64_t{0} << 32}) {
+      EXPECT_EQ(Action(SYS_sendto, {3, 0, 1, kFastOpen | with}, program), expected) << mode;
+      EXPECT_EQ(Action(SYS_sendmsg, {3, 0, kFastOpen | with}, program), expected) << mode;
+      EXPECT_EQ(Action(SYS_sendmmsg, {3, 0, 1, kFastOpen | with}, program), expected) << mode;
+    }
+    EXPECT_EQ(Action(SYS_sendto, {3, 0, 1, MSG_NOSIGNAL}, program), kAllow);
+    EXPECT_EQ(Action(SYS_sendmsg, {3, 0, MSG_NOSIGNAL}, program), kAllow);
+  }
+}
+
+TEST(SeccompLandlock, ReadersChangeNothing) {
+  constexpr uint64_t kRefusedRequests[] = {0x40086602, 0x40046602, 0x40087602, 0x401c5820,
+                                           0x40806685, 0x800c6613, 0x50009401, 0x5000940e,
+                                           0x5000940f, 0x50009418, 0x5412};
+  constexpr uint64_t kFine[] = {0x40049409, 0x4020940d, 0xc0189436, 0x5401, 0x80086601, 0x801c581f};
+  for (const auto& [mode, program] : kLandlock) {
+    for (uint64_t request : kRefusedRequests) {
+      EXPECT_EQ(Action(SYS_ioctl, {3, request}, program), kEperm) << std::hex << request;
+      EXPECT_EQ(Action(SYS_ioctl, {3, request | 1ull << 32}, program), kEperm) << request;
+    }
+    for (uint64_t request : kFine) {
+      EXPECT_EQ(Action(SYS_ioctl, {3, request}, program), kAllow) << std::hex << request;
+    }
+  }
+}
+
+TEST(SeccompLandlock, PrioritiesOfOthersAreAskedAbout) {
+  for (const auto& [mode, program] : kLandlock) {
+    for (long number : {SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam}) {
+      EXPECT_EQ(Action(number, {0}, program), kAllow);
+      EXPECT_EQ(Action(number, {77}, program), kNotify);
+    }
+    EXPECT_EQ(Action(SYS_setpriority, {PRIO_PROCESS, 0, 5}, program), kAllow);
+    EXPECT_EQ(Action(SYS_setpriority, {PRIO_PROCESS, 77, 5}, program), kNotify);
+    EXPECT_EQ(Action(SYS_setpriority, {PRIO_USER, 0, 5}, program), kEperm);
+    EXPECT_EQ(Action(SYS_ioprio_set, {1, 0, 5}, program), kAllow);
+    EXPECT_EQ(Action(SYS_ioprio_set, {3, 0, 5}, program), kEperm);
+  }
+}
+
 TEST(Seccomp, TheProgramsFitTheKernel) {
+  for (const auto& [mode, program] : kLandlock) EXPECT_LE(program.size(), size_t{BPF_MAXINSNS});
   EXPECT_LE(std::size(cordon::backend::kSeccompProgram), size_t{BPF_MAXINSNS});
   EXPECT_LE(std::size(cordon::backend::kSeccompProgramNesting), size_t{BPF_MAXINSNS});
 }

@@ -11,15 +11,6 @@ using plan::Region;
 using plan::RegionSource;
 using plan::Rights;
 
-// Every right of the ABI, from the newest that this kernel has downwards.
-uint64_t HandledFs(int abi) {
-  uint64_t handled = (uapi::kFsMakeSym << 1) - 1;  // ABI 1
-  if (abi >= 2) handled |= uapi::kFsRefer;
-  if (abi >= 3) handled |= uapi::kFsTruncate;
-  if (abi >= 5) handled |= uapi::kFsIoctlDev;
-  return handled;
-}
-
 constexpr uint64_t kRead = uapi::kFsExecute | uapi::kFsReadFile | uapi::kFsReadDir;
 constexpr uint64_t kFileRights = uapi::kFsExecute | uapi::kFsWriteFile | uapi::kFsReadFile |
                                  uapi::kFsTruncate | uapi::kFsIoctlDev;
@@ -42,6 +33,15 @@ bool Covered(const std::vector<Region>& regions, const Region& region) {
 
 }  // namespace
 
+uint64_t HandledFs(int abi) {
+  if (abi < 1) return 0;
+  uint64_t handled = (uapi::kFsMakeSym << 1) - 1;  // ABI 1
+  if (abi >= 2) handled |= uapi::kFsRefer;
+  if (abi >= 3) handled |= uapi::kFsTruncate;
+  if (abi >= 5) handled |= uapi::kFsIoctlDev;
+  return handled;
+}
+
 LandlockRules MakeLandlockRules(const plan::Plan& plan) {
   LandlockRules landlock;
   if (plan.landlock_abi < 1) return landlock;
@@ -52,7 +52,7 @@ LandlockRules MakeLandlockRules(const plan::Plan& plan) {
   }
   uint64_t write = all & ~kNever & ~uapi::kFsIoctlDev;
   auto add = [&](const std::string& path, uint64_t access, bool directory) {
-    landlock.rules.push_back({path, access & all & (directory ? ~0ull : kFileRights)});
+    landlock.rules.push_back({path, access & all & (directory ? ~0ull : kFileRights), false});
   };
   for (const Region& region : plan.fs.regions) {
     if (region.source == RegionSource::kMask || Covered(plan.fs.regions, region)) continue;

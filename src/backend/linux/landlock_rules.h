@@ -6,6 +6,9 @@
 
 namespace cordon::backend {
 
+// Every right of the ABI, so that what no rule grants is denied.
+uint64_t HandledFs(int abi);
+
 // Inside one ruleset rules unite, so this is the outline only: what may be
 // written at all, what may be read at all. The carve-outs are mounts.
 LandlockRules MakeLandlockRules(const plan::Plan& plan);

@@ -2,7 +2,6 @@
 #include "backend/linux/namespaces.h"
 
 #include <sched.h>
-#include <sys/resource.h>
 
 #include <iterator>
 
@@ -10,6 +9,7 @@
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/mount_ops.h"
 #include "backend/linux/net_ops.h"
+#include "backend/linux/rlimits.h"
 #include "backend/linux/seccomp_programs.h"
 #include "sys/uapi.h"
 
@@ -26,26 +26,6 @@ void AddIdentity(const plan::Plan& plan, std::vector<Step>& steps) {
       {.op = Op::kWriteFile, .path = "/proc/self/uid_map", .data = uid + " " + uid + " 1"});
   steps.push_back(
       {.op = Op::kWriteFile, .path = "/proc/self/gid_map", .data = gid + " " + gid + " 1"});
-}
-
-void AddLimits(const LimitPolicy& limits, std::vector<Step>& steps) {
-  auto add = [&](uint64_t resource, uint64_t value) {
-    steps.push_back({.op = Op::kLimit, .value = resource, .value2 = value});
-  };
-  add(RLIMIT_CORE, 0);
-  // The sum over the tree is watched; this is for a watch that is kept from it.
-  if (limits.cpu_ms) add(RLIMIT_CPU, (*limits.cpu_ms + 999) / 1000 + 1);
-  // Counted within the sandbox's own user namespace, so that the user's other
-  // processes do not matter. Init is one of them.
-  if (limits.processes) add(RLIMIT_NPROC, *limits.processes + 1);
-  if (limits.open_files) add(RLIMIT_NOFILE, *limits.open_files);
-  if (limits.file_size) add(RLIMIT_FSIZE, *limits.file_size);
-  // What is used is watched over the whole tree; this stops one process from
-  // outrunning the watch. It counts stacks of threads, used or not, and so must
-  // leave room. (Address space would be the wrong measure altogether: node and
-  // Go reserve far more than they use.)
-  constexpr uint64_t kRoom = 4;
-  if (limits.memory) add(RLIMIT_DATA, *limits.memory * kRoom);
 }
 
 }  // namespace
@@ -67,7 +47,7 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   CORDON_ASSIGN_OR_RETURN(std::vector<Step> mounts, MountOps(plan));
   std::move(mounts.begin(), mounts.end(), std::back_inserter(steps));
   if (plan.terminal != plan::Terminal::kNone) {
-    steps.push_back({.op = Op::kTerminal, .value = plan.terminal_streams});
+    steps.push_back({.op = Op::kTerminal, .path = "/dev/pts/ptmx", .value = plan.terminal_streams});
   }
   std::vector<Step> net = NetOps(plan.net);
   std::move(net.begin(), net.end(), std::back_inserter(steps));
@@ -78,7 +58,9 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   }
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
   steps.push_back({.op = Op::kUmask, .value = 022});
-  AddLimits(plan.limits, steps);
+  // Processes are counted within the sandbox's own user namespace, so that the
+  // user's others do not matter.
+  AddLimits(plan.limits, /*others=*/0, steps);
   steps.push_back({.op = Op::kDropCapabilities});
   spec.landlock = MakeLandlockRules(plan);
   if (spec.landlock.handled_fs != 0) steps.push_back({.op = Op::kLandlock});

@@ -96,6 +96,13 @@ Step ListenStep(const InsideSocket& socket) {
 
 std::vector<InsideSocket> InsideSockets(const plan::NetPlan& net) {
   std::vector<InsideSocket> sockets;
+  // Without namespaces there is one, and it is the host's.
+  if (net.host_network) {
+    if (net.proxied() && !net.external) {
+      sockets.push_back({SocketUse::kProxy, net.proxy_port, Family::kV4});
+    }
+    return sockets;
+  }
   auto add = [&](SocketUse use, int port) {
     sockets.push_back({use, port, Family::kV4});
     if (net.ipv6) sockets.push_back({use, port, Family::kV6});

@@ -1,0 +1,14 @@
+// Runs in: supervisor. Pure: the limits that the kernel keeps for each process.
+#pragma once
+
+#include <vector>
+
+#include "backend/child_spec.h"
+#include "cordon/policy.h"
+
+namespace cordon::backend {
+
+// `others`: what the kernel counts besides the sandbox where it counts processes.
+void AddLimits(const LimitPolicy& limits, uint64_t others, std::vector<Step>& steps);
+
+}  // namespace cordon::backend

@@ -1,0 +1,34 @@
+// Runs in: supervisor, broker thread. Without a pid namespace: signals and priorities
+// reach the sandbox's own processes only.
+#pragma once
+
+#include <optional>
+
+#include "spawn/caller.h"
+
+namespace cordon::spawn {
+
+class ProcessGate {
+ public:
+  // kScoped: Landlock decides about signals (ABI 6).
+  enum class Signals { kScoped, kOurs };
+  ProcessGate(pid_t init, Signals signals) : init_(init), signals_(signals) {}
+
+  enum class Verdict { kContinue, kDone };
+  // Nothing: not a call that is answered here. kContinue is for calls whose
+  // arguments are all values: what was judged is what will be done.
+  std::optional<Answer<Verdict>> Answer1(const Caller& caller) const;
+
+ private:
+  Answer<Verdict> Kill(const Caller& caller, pid_t target, int signal) const;
+  Answer<Verdict> KillMany(const Caller& caller, pid_t target, int signal) const;
+  Answer<Verdict> KillOne(pid_t caller, pid_t target, int signal) const;
+  Answer<Verdict> KillThread(const Caller& caller, pid_t thread, int signal) const;
+  Answer<Verdict> KillByDescriptor(const Caller& caller) const;
+  Answer<Verdict> Schedule(pid_t target) const;
+
+  pid_t init_;
+  Signals signals_;
+};
+
+}  // namespace cordon::spawn
