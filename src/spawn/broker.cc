@@ -424,8 +424,8 @@ class BrokerThread final : public Broker {
   sys::UniqueFd listener_;
   sys::UniqueFd root_;
   sys::UniqueFd stop_;
-  ViolationLog violations_;
   std::unique_ptr<HostCalls> host_;
+  ViolationLog violations_;
   NameMaker names_;
   SocketMaker sockets_;
   bool umask_changed_ = false;

@@ -33,6 +33,8 @@ constexpr uint32_t kNothing = 0;
 constexpr uint32_t kRun = 1;
 constexpr uint32_t kEnd = 2;
 
+constexpr long kNotYet = -1;
+
 }  // namespace
 
 Clone::Clone(uint64_t namespaces)
@@ -41,8 +43,8 @@ Clone::Clone(uint64_t namespaces)
       supervisor_(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))) {
   try {
     thread_ = std::thread([this] { Make(); });
-  } catch (const std::system_error& error) {
-    no_thread_ = error.code().value();
+  } catch (const std::system_error&) {
+    pid_ = kNotYet;  // Run makes it
   }
 }
 
@@ -93,10 +95,13 @@ void Clone::Tell(uint32_t word) {
 }
 
 Result<Clone::Made> Clone::Run(const ChildInput& input) {
-  if (no_thread_ != 0) return base::SystemError("start a thread", no_thread_, Reason::kSetupFailed);
   input_ = &input;
   Tell(kRun);
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Make();
+  }
   // A plain clone, where clone3 is denied, gives no pidfd.
   if (pid_ > 0 && pidfd_ < 0) pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   Made made{.pid = static_cast<pid_t>(pid_), .pidfd = sys::UniqueFd(pidfd_)};

@@ -47,7 +47,6 @@ class Clone {
   const ChildInput* input_ = nullptr;
   long pid_ = 0;  // negative errno if there is none
   int pidfd_ = -1;
-  int no_thread_ = 0;  // why there is none
   std::thread thread_;
 };
 
