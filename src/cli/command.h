@@ -37,6 +37,7 @@ Action SetupCheck(CLI::App& app);
 Action SetupPlan(CLI::App& app);
 Action SetupPolicy(CLI::App& app);
 Action SetupProxy(CLI::App& app);
+Action SetupExport(CLI::App& app);
 Action SetupDoctor(CLI::App& app);
 
 }  // namespace cordon::cli
