@@ -54,7 +54,9 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
   app.add_flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+Result<session::Unprivileged> TargetUser(const RunFlags& flags) { return ParseUser(flags.user); }
+
+Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv) {
   CORDON_TRY(CheckBackend(flags.policy.backend));
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
@@ -72,6 +74,11 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
     if (guard::IsInside(here, request.workspace)) request.directory = here;
     free(here);
   }
+  return request;
+}
+
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(flags, std::move(argv)));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;
 }
