@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -160,14 +159,13 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupExplain(CLI::App& app) {
+Action SetupExplain(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Print JSON");
-  app.add_option("ACCESS", options->act, "read, write, exec or connect")->required();
-  app.add_option("SUBJECT", options->subject, "A path, which need not exist; or HOST[:PORT]")
-      ->required();
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Required("ACCESS", options->act, "read, write, exec or connect");
+  arguments.Required("SUBJECT", options->subject, "A path, which need not exist; or HOST[:PORT]");
+  arguments.Footer(
       "The path is followed as the kernel would, from the current directory. A host is judged by\n"
       "its name, before anything is resolved; the port is 443 unless it is written.\n"
       "Exit status: 0 allowed, 1 denied, 2 the question could not be answered.");

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +33,23 @@ struct Options {
 
 using Exporter = Result<std::string> (*)(const Options&);
 
+struct Asked {
+  Policy policy;
+  plan::Plan plan;
+};
+
+// What must be enforced is asked of the target, not of this host.
+Result<Asked> PlanFor(const Options& options, CacheMode widest_caches) {
+  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(options.flags, options.argv));
+  Asked asked{.policy = request.policy};
+  request.policy.require.clear();
+  request.policy.on_unavailable = OnUnavailable::kWarn;
+  if (request.policy.trust == Trust::kRequire) request.policy.trust = Trust::kAuto;
+  request.policy.fs.caches = std::min(request.policy.fs.caches, widest_caches);
+  CORDON_ASSIGN_OR_RETURN(asked.plan, session::Prepare(request));
+  return asked;
+}
+
 // What nothing outside of `cordon run` keeps an eye on.
 void AddWatched(const Policy& policy, std::vector<Enforcement>& enforcement) {
   if (policy.limits.wall_ms) {
@@ -45,13 +61,12 @@ void AddWatched(const Policy& policy, std::vector<Enforcement>& enforcement) {
 }
 
 Result<std::string> Seatbelt(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(options.flags, options.argv));
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
+  CORDON_ASSIGN_OR_RETURN(Asked asked, PlanFor(options, CacheMode::kHost));
   CORDON_ASSIGN_OR_RETURN(backend::SeatbeltProfile profile,
-                          backend::MakeSeatbeltProfile(plan, {.temp = kTempPlaceholder}));
-  AddWatched(request.policy, profile.enforcement);
-  CORDON_TRY(CheckCarried(request.policy, profile.enforcement));
-  return options.json ? SeatbeltJson(plan, profile) : SeatbeltScript(plan, profile);
+                          backend::MakeSeatbeltProfile(asked.plan, {.temp = kTempPlaceholder}));
+  AddWatched(asked.policy, profile.enforcement);
+  CORDON_TRY(CheckCarried(asked.policy, profile.enforcement));
+  return options.json ? SeatbeltJson(asked.plan, profile) : SeatbeltScript(asked.plan, profile);
 }
 
 // Whom the command will be, where the engine is started by who we are.
@@ -71,13 +86,13 @@ Result<backend::OciOptions> OciOptionsFor(const Options& options) {
 }
 
 Result<std::string> Oci(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(options.flags, options.argv));
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
+  CORDON_ASSIGN_OR_RETURN(Asked asked, PlanFor(options, CacheMode::kHost));
   CORDON_ASSIGN_OR_RETURN(backend::OciOptions oci, OciOptionsFor(options));
   host::RealPaths probe;
-  CORDON_ASSIGN_OR_RETURN(backend::OciBundle bundle, backend::MakeOciBundle(plan, probe, oci));
-  AddWatched(request.policy, bundle.enforcement);
-  CORDON_TRY(CheckCarried(request.policy, bundle.enforcement));
+  CORDON_ASSIGN_OR_RETURN(backend::OciBundle bundle,
+                          backend::MakeOciBundle(asked.plan, probe, oci));
+  AddWatched(asked.policy, bundle.enforcement);
+  CORDON_TRY(CheckCarried(asked.policy, bundle.enforcement));
   CORDON_TRY(WriteBundle(oci.bundle, bundle));
   if (options.json) {
     nlohmann::ordered_json json = {{"target", "oci"}, {"bundle", oci.bundle}};
@@ -94,21 +109,26 @@ Result<std::string> Oci(const Options& options) {
 }
 
 Result<std::string> Kubernetes(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(options.flags, options.argv));
-  request.policy.fs.caches = CacheMode::kNone;  // this host's are not there
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
+  // This host's caches are not there.
+  CORDON_ASSIGN_OR_RETURN(Asked asked, PlanFor(options, CacheMode::kNone));
   backend::KubernetesOptions kubernetes = options.kubernetes;
   CORDON_ASSIGN_OR_RETURN(session::Unprivileged user, TargetUser(options.flags));
   bool root = geteuid() == 0;
   kubernetes.uid = root ? user.uid : geteuid();
   kubernetes.gid = root ? user.gid : getegid();
   CORDON_ASSIGN_OR_RETURN(backend::KubernetesObjects objects,
-                          backend::MakeKubernetes(plan, kubernetes));
-  CORDON_TRY(CheckCarried(request.policy, objects.enforcement));
+                          backend::MakeKubernetes(asked.plan, kubernetes));
+  CORDON_TRY(CheckCarried(asked.policy, objects.enforcement));
   return std::move(objects.json);
 }
 
-int Run(const Options& options, Exporter exporter) {
+int Run(Options& options, Exporter exporter) {
+  Result<Strings> words = CommandOf(options.argv);
+  if (!words) {
+    PrintError(words.error(), options.form());
+    return kExitRefused;
+  }
+  options.argv = std::move(*words);
   Result<std::string> text = exporter(options);
   if (!text) {
     PrintError(text.error(), options.form());
@@ -120,51 +140,31 @@ int Run(const Options& options, Exporter exporter) {
 
 }  // namespace
 
-Action SetupExport(CLI::App& app) {
+Action SetupExport(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  auto chosen = std::make_shared<Action>();
-  app.require_subcommand(1);
-  app.prefix_command();
-  auto add = [&](const char* name, const char* doc, Exporter exporter) {
-    CLI::App* verb = app.add_subcommand(name, doc);
-    AddRunFlags(*verb, options->flags);
-    verb->add_flag("--json", options->json, "Print JSON");
-    verb->prefix_command();
-    verb->callback([options, chosen, verb, exporter, &app] {
-      *chosen = [options, verb, exporter, &app] {
-        // CLI11 ends a verb at "--" and leaves the rest to its parent.
-        bool ended = verb->remaining().empty();
-        Result<std::vector<std::string>> words = CommandWords(ended ? app : *verb);
-        if (!words) {
-          PrintError(words.error(), options->form());
-          return kExitRefused;
-        }
-        options->argv = std::move(*words);
-        return Run(*options, exporter);
-      };
-    });
+  auto add = [&](const char* name, const char* doc, Exporter exporter) -> Arguments& {
+    Arguments& verb =
+        arguments.Verb(name, doc, [options, exporter] { return Run(*options, exporter); });
+    AddRunFlags(verb, options->flags);
+    verb.Flag("--json", options->json, "Print JSON");
+    verb.Command(options->argv);
     return verb;
   };
   add("seatbelt", "A script for macOS, with its Seatbelt profile", Seatbelt);
   add("oci", "A bundle for crun, runc and their like", Oci)
-      ->add_option("DIR", options->directory, "Where to write it; may not exist yet")
-      ->required();
-  CLI::App* k8s = add("k8s", "A Kubernetes Job with its NetworkPolicy", Kubernetes);
-  k8s->add_option("--image", options->kubernetes.image, "The image to run in")
-      ->type_name("IMAGE")
-      ->required();
-  k8s->add_option("--claim", options->kubernetes.claim,
-                  "The PersistentVolumeClaim that holds the workspace (default: an empty one)")
-      ->type_name("NAME");
-  k8s->add_option("--proxy", options->kubernetes.proxy,
-                  "The address of a Service in front of `cordon proxy`, for egress by name")
-      ->type_name("IP");
-  k8s->add_option("--name", options->kubernetes.name, "Of the Job (default: cordon)")
-      ->type_name("NAME");
-  app.footer(
+      .Required("DIR", options->directory, "Where to write it; may not exist yet");
+  Arguments& k8s = add("k8s", "A Kubernetes Job with its NetworkPolicy", Kubernetes);
+  backend::KubernetesOptions& cluster = options->kubernetes;
+  k8s.Option("--image", cluster.image, "IMAGE", "The image to run in");
+  k8s.Option("--claim", cluster.claim, "NAME",
+             "The PersistentVolumeClaim that holds the workspace (default: an empty one)");
+  k8s.Option("--proxy", cluster.proxy, "IP",
+             "The address of a Service in front of `cordon proxy`, for egress by name");
+  k8s.Option("--name", cluster.name, "NAME", "Of the Job (default: cordon)");
+  arguments.Footer(
       "Nothing is run. What the target cannot enforce is refused.\n"
       "Exit status: 0, or 125 where it is refused.");
-  return [chosen] { return (*chosen)(); };
+  return [&arguments] { return arguments.chosen()(); };
 }
 
 }  // namespace cordon::cli

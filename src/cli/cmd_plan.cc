@@ -1,7 +1,6 @@
 // cordon plan [POLICY] -- CMD ARG…
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -61,17 +60,17 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupPlan(CLI::App& app) {
+Action SetupPlan(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Print JSON");
-  app.add_flag("-v,--steps", options->steps, "Also every step between clone and exec");
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Flag("-v,--steps", options->steps, "Also every step between clone and exec");
+  arguments.Footer(
       "Nothing is run, and nothing is made on the host.\n"
       "Exit status: 0, or 125 where `cordon run` would refuse.");
-  app.prefix_command();
-  return [options, &app] {
-    Result<std::vector<std::string>> words = CommandWords(app);
+  arguments.Command(options->argv);
+  return [options] {
+    Result<Strings> words = CommandOf(options->argv);
     if (!words) {
       PrintError(words.error(), options->json ? OutputForm::kJson : OutputForm::kText);
       return kExitRefused;

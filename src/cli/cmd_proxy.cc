@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstring>
@@ -214,14 +213,16 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupProxy(CLI::App& app) {
+Action SetupProxy(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddPolicyFlags(app, options->policy);
-  app.add_option("--listen", options->listen, "Where to listen; port 0 takes any")
-      ->type_name("ADDR:PORT")
-      ->required();
-  app.add_flag("--json", options->json, "Print every connection and denial as a line of JSON");
-  app.footer(
+  AddPolicyFlags(arguments, options->policy);
+  arguments.Add({.name = "--listen",
+                 .value = "ADDR:PORT",
+                 .doc = "Where to listen; port 0 takes any",
+                 .target = &options->listen,
+                 .presence = Argument::Presence::kRequired});
+  arguments.Flag("--json", options->json, "Print every connection and denial as a line of JSON");
+  arguments.Footer(
       "Denials are told on stderr. A changed --policy file is read anew, as is all of it on\n"
       "SIGHUP; one that cannot be read leaves the last good one in force.\n"
       "Exit status: 0 ended by SIGTERM or SIGINT, 2 bad usage, 125 it could not start.");

@@ -75,6 +75,9 @@ Status CheckCarried(const Policy& policy, const std::vector<Enforcement>& enforc
     if (const Entry* entry = required(item)) {
       return Unmet(item, "require (" + entry->origin.ToString() + ")");
     }
+    if (policy.trust == Trust::kRequire && item.note != "no limit set") {
+      return Unmet(item, "trust = \"require\"");
+    }
     bool missing = item.level == Level::kNone && !Chosen(item);
     if (missing && policy.on_unavailable == OnUnavailable::kRefuse) return Unmet(item, "export");
   }

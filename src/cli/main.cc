@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -13,7 +12,6 @@
 
 #include "base/strings.h"
 #include "cli/command.h"
-#include "cli/help.h"
 #include "cli/output.h"
 #include "sys/process.h"
 
@@ -24,7 +22,7 @@ struct Subcommand {
   std::string_view name;
   std::string_view usage;
   std::string_view summary;
-  Action (*setup)(CLI::App&);
+  Action (*setup)(Arguments&);
 };
 
 // In the order of the help text.
@@ -64,15 +62,10 @@ int UnknownSubcommand(std::string_view name) {
   return kExitUsage;
 }
 
-int RunSubcommand(const Subcommand& command, int argc, char** argv) {
-  CLI::App app(std::string(command.summary), "cordon " + std::string(command.name));
-  app.formatter(std::static_pointer_cast<CLI::Formatter>(MakeHelp(std::string(command.usage))));
-  Action action = command.setup(app);
-  try {
-    app.parse(argc - 1, argv + 1);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
+int RunSubcommand(const Subcommand& command, const Strings& words) {
+  Arguments arguments("cordon " + std::string(command.name), command.usage, command.summary);
+  Action action = command.setup(arguments);
+  if (std::optional<int> status = arguments.Parse(words)) return *status;
   return action();
 }
 
@@ -93,7 +86,7 @@ int Main(int argc, char** argv) {
   auto found = std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
                             [&](const Subcommand& command) { return command.name == name; });
   if (found == std::end(kSubcommands)) return UnknownSubcommand(name);
-  return RunSubcommand(*found, argc, argv);
+  return RunSubcommand(*found, Strings(argv + 2, argv + argc));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 
 #include "base/error.h"
@@ -40,17 +39,6 @@ constexpr FlagSpec kFlags[] = {
     {"--require", "require", "FEATURE", "A feature that must be fully enforced"},
     {"--on-unavailable", "on_unavailable", "refuse|warn", "What if something is not enforceable"},
 };
-
-using Strings = std::vector<std::string>;
-
-// A flag that may be given many times, with one value each time.
-CLI::Option* AddMany(CLI::App& app, const char* name, const char* value, const char* doc,
-                     const std::function<void(const Strings&)>& set) {
-  return app.add_option_function<Strings>(name, set, doc)
-      ->allow_extra_args(false)
-      ->type_name(value)
-      ->group("Policy");
-}
 
 // --env NAME passes a variable on, --env NAME=VALUE sets it.
 policy::Assignment EnvAssignment(const std::string& text) {
@@ -155,30 +143,25 @@ class Loader {
 
 }  // namespace
 
-void AddPolicyFlags(CLI::App& app, PolicyFlags& flags) {
-  AddMany(app, "--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)",
-          [&flags](const Strings& values) { flags.files = values; });
-  AddMany(app, "--preset", "NAME", "The preset to start from, and modifiers",
-          [&flags](const Strings& values) { flags.presets = values; });
-  app.add_option("--workspace", flags.workspace, "The workspace (default: here)")
-      ->type_name("DIR")
-      ->group("Policy");
+void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {
+  auto add = [&](const char* name, const char* value, const char* doc, auto target) {
+    arguments.Add({.name = name, .value = value, .doc = doc, .group = "Policy", .target = target});
+  };
+  add("--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)", &flags.files);
+  add("--preset", "NAME", "The preset to start from, and modifiers", &flags.presets);
+  add("--workspace", "DIR", "The workspace (default: here)", &flags.workspace);
   for (const FlagSpec& spec : kFlags) {
-    AddMany(app, spec.flag, spec.value, spec.doc, [&flags, &spec](const Strings& values) {
+    add(spec.flag, spec.value, spec.doc, [&flags, &spec](const Strings& values) {
       for (const std::string& value : values) {
         flags.assignments.push_back({spec.key, value, std::string("flag ") + spec.flag});
       }
     });
   }
-  AddMany(app, "--env", "NAME[=VALUE]", "Pass or set a variable", [&flags](const Strings& values) {
+  add("--env", "NAME[=VALUE]", "Pass or set a variable", [&flags](const Strings& values) {
     for (const std::string& value : values) flags.assignments.push_back(EnvAssignment(value));
   });
-  app.add_option("--backend", flags.backend, "How to contain it")
-      ->type_name("NAME")
-      ->group("Policy");
-  app.add_option("--settings", flags.settings, "Another tool's settings file")
-      ->type_name("FILE")
-      ->group("Policy");
+  add("--backend", "NAME", "How to contain it", &flags.backend);
+  add("--settings", "FILE", "Another tool's settings file", &flags.settings);
 }
 
 Result<policy::Context> MakeContext(const PolicyFlags& flags) {

@@ -1,7 +1,7 @@
 // The POLICY flags that many subcommands share, and the policy they lead to.
 //
 //   auto flags = std::make_shared<PolicyFlags>();
-//   AddPolicyFlags(app, *flags);
+//   AddPolicyFlags(arguments, *flags);
 //   …
 //   Result<LoadedPolicy> loaded = LoadPolicy(*flags);
 #pragma once
@@ -9,13 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cordon/policy.h"
 #include "cordon/result.h"
 #include "policy/layers.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): not ours
-class App;
-}
 
 namespace cordon::cli {
 
@@ -29,7 +26,7 @@ struct PolicyFlags {
 };
 
 // Binds the flags; `flags` must outlive the parse.
-void AddPolicyFlags(CLI::App& app, PolicyFlags& flags);
+void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags);
 
 // Whether the workspace was named or is just where we are.
 enum class WorkspaceChoice { kImplied, kNamed };

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -43,11 +42,10 @@ class PolicyFlagsTest : public ::testing::Test {
 
   Result<LoadedPolicy> Load(std::vector<std::string> arguments = {}) {
     PolicyFlags flags;
-    CLI::App app;
-    AddPolicyFlags(app, flags);
+    Arguments words("test", "", "");
+    AddPolicyFlags(words, flags);
     arguments.insert(arguments.begin(), "--workspace=" + (root_ / "ws").string());
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
+    EXPECT_FALSE(words.Parse(arguments).has_value());
     return LoadPolicy(flags, places_);
   }
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
@@ -47,11 +46,11 @@ Status LeaveRootIfRoot(const RunFlags& flags, const session::Request& request) {
 
 }  // namespace
 
-void AddRunFlags(CLI::App& app, RunFlags& flags) {
-  AddPolicyFlags(app, flags.policy);
-  app.add_option("--user", flags.user, "Started by root: run as this user (default: nobody)")
-      ->type_name("UID[:GID]");
-  app.add_flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
+void AddRunFlags(Arguments& arguments, RunFlags& flags) {
+  AddPolicyFlags(arguments, flags.policy);
+  arguments.Option("--user", flags.user, "UID[:GID]",
+                   "Started by root: run as this user (default: nobody)");
+  arguments.Flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
 Result<session::Unprivileged> TargetUser(const RunFlags& flags) { return ParseUser(flags.user); }
@@ -83,8 +82,7 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
   return request;
 }
 
-Result<std::vector<std::string>> CommandWords(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining();
+Result<Strings> CommandOf(Strings words) {
   if (words.empty()) return words;
   if (words[0] == "--") {
     words.erase(words.begin());

@@ -17,7 +17,7 @@ struct RunFlags {
 };
 
 // Binds the flags; `flags` must outlive the parse.
-void AddRunFlags(CLI::App& app, RunFlags& flags);
+void AddRunFlags(Arguments& arguments, RunFlags& flags);
 
 // The request as a run of `argv` from here would have it, with no terminal.
 Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv);
@@ -28,7 +28,7 @@ Result<session::Unprivileged> TargetUser(const RunFlags& flags);
 // As ReadRequest. A process of root's has given up root for good after this.
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
 
-// The words after the options, without a leading "--".
-Result<std::vector<std::string>> CommandWords(const CLI::App& app);
+// The command among the words after the options: without a leading "--".
+Result<Strings> CommandOf(Strings words);
 
 }  // namespace cordon::cli

@@ -51,6 +51,7 @@ class Maker {
     for (const auto& [path, target] : plan_.fs.links) Link(path, target);
     for (const std::string& path : plan_.devices) Bind(path, path, {"bind", "rw", "nosuid"});
     Json config = Config();
+    Text(options_.bundle);
     if (!valid_) {
       return base::Unsupported(
           "a path, argument or variable is not UTF-8, which a bundle cannot say");
@@ -249,7 +250,7 @@ class Maker {
       if (chosen || guard::IsCleanVariable(name)) {
         list.push_back(Text(entry));
       } else {
-        made_.variables_left_out.push_back(name);
+        made_.variables_left_out.push_back(base::Printable(name));
       }
     }
     return list;
