@@ -69,6 +69,13 @@ Result<std::string> Seatbelt(const Options& options) {
   return options.json ? SeatbeltJson(asked.plan, profile) : SeatbeltScript(asked.plan, profile);
 }
 
+// On stderr: stdout is for the engine.
+void TellNotInFull(const std::vector<Enforcement>& enforcement) {
+  std::vector<std::string> lines = NotInFull(enforcement);
+  if (!lines.empty()) Tell("cordon: not in full there:\n");
+  for (const std::string& line : lines) Tell("  " + line + "\n");
+}
+
 // Whom the command will be, where the engine is started by who we are.
 Result<backend::OciOptions> OciOptionsFor(const Options& options) {
   backend::OciOptions made{.uid = geteuid(), .gid = getegid()};
@@ -100,6 +107,7 @@ Result<std::string> Oci(const Options& options) {
     json["left_out"] = bundle.variables_left_out;
     return json.dump(2) + "\n";
   }
+  TellNotInFull(bundle.enforcement);
   std::string text = fmt::format("{}: written; `crun run --bundle {} NAME` runs it\n",
                                  base::Printable(oci.bundle), base::Printable(oci.bundle));
   for (const std::string& name : bundle.variables_left_out) {
@@ -119,6 +127,7 @@ Result<std::string> Kubernetes(const Options& options) {
   CORDON_ASSIGN_OR_RETURN(backend::KubernetesObjects objects,
                           backend::MakeKubernetes(asked.plan, kubernetes));
   CORDON_TRY(CheckCarried(asked.policy, objects.enforcement));
+  TellNotInFull(objects.enforcement);
   return std::move(objects.json);
 }
 

@@ -61,6 +61,15 @@ nlohmann::ordered_json EnforcementJson(const std::vector<Enforcement>& enforceme
   return json;
 }
 
+std::vector<std::string> NotInFull(const std::vector<Enforcement>& enforcement) {
+  std::vector<std::string> lines;
+  for (const Enforcement& item : enforcement) {
+    if (item.level == Level::kFull || item.note == "no limit set") continue;
+    lines.push_back(item.feature + ": " + std::string(LevelName(item.level)) + ", " + item.note);
+  }
+  return lines;
+}
+
 Status CheckCarried(const Policy& policy, const std::vector<Enforcement>& enforcement) {
   auto required = [&](const Enforcement& item) -> const Entry* {
     for (const Entry& entry : policy.require) {

@@ -22,6 +22,9 @@ nlohmann::ordered_json EnvironmentJson(const plan::Plan& plan);
 // {FEATURE: {"level", "mechanism", "note"}}
 nlohmann::ordered_json EnforcementJson(const std::vector<Enforcement>& enforcement);
 
+// One line for each feature that the target enforces in part or not at all.
+std::vector<std::string> NotInFull(const std::vector<Enforcement>& enforcement);
+
 // Refuses what the target cannot give: what `require` names must be full, and a
 // limit that was asked for must be there, or the policy says
 // on_unavailable = "warn".

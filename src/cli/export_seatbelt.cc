@@ -31,11 +31,7 @@ std::string Limits(const LimitPolicy& limits) {
 
 std::string Notes(const std::vector<Enforcement>& enforcement) {
   std::string text;
-  for (const Enforcement& item : enforcement) {
-    if (item.level == Level::kFull || item.note == "no limit set") continue;
-    text +=
-        "#   " + item.feature + ": " + std::string(LevelName(item.level)) + ", " + item.note + "\n";
-  }
+  for (const std::string& line : NotInFull(enforcement)) text += "#   " + line + "\n";
   return text.empty() ? text : "# Not in full:\n" + text;
 }
 
