@@ -52,6 +52,7 @@ enum class Code {
   X(kExecNotFound, "exec_not_found")           \
   X(kExecDenied, "exec_denied")                \
   X(kSystemCall, "system_call")                \
+  X(kAuditFailed, "audit_failed")              \
   /* how a run ended */                        \
   X(kExited, "exited")                         \
   X(kSignaled, "signaled")                     \

@@ -96,7 +96,8 @@ Result<plan::Explanation> ExplainConnect(const Options& options) {
         .verdict = {.rule = "built in", .detail = std::move(target).error().message},
         .path = Utf8(options.subject)};
   }
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, {"true"}, Purpose::kAsk));
   plan::Explanation answer{.path = guard::ToString(*target)};
   CORDON_ASSIGN_OR_RETURN(answer.verdict, plan::ExplainConnect(request.policy, *target));
   return answer;
@@ -106,7 +107,8 @@ Result<plan::Explanation> Explain(const Options& options) {
   if (options.act == "connect") return ExplainConnect(options);
   CORDON_ASSIGN_OR_RETURN(plan::Act act, ParseAct(options.act));
   CORDON_ASSIGN_OR_RETURN(std::string path, Absolute(options.subject));
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, {"true"}, Purpose::kAsk));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
   host::RealPaths probe;
   plan::Explanation answer = plan::Explain(plan, request.policy.fs, probe, act, path);

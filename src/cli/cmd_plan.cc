@@ -36,7 +36,8 @@ std::string Text(const plan::Plan& plan, const std::vector<std::string>& steps) 
 }
 
 Result<std::string> Plan(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, options.argv));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, options.argv, Purpose::kAsk));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
   // Also where the steps are not shown: a plan that cannot be compiled is none.
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));

@@ -1,4 +1,5 @@
 // cordon proxy [POLICY] --listen ADDR:PORT
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -10,7 +11,10 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
+#include <tuple>
 
+#include "audit/log.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "cli/command.h"
@@ -87,17 +91,6 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string EventJson(const proxy::NetEvent& event) {
-  return fmt::format(
-      "{{\"operation\": \"{}\", \"allowed\": {}, \"reason\": {}, \"host\": {}, \"address\": {}, "
-      "\"port\": {}, \"rule\": {}, \"hint\": {}, \"detail\": {}, \"bytes_out\": {}, "
-      "\"bytes_in\": {}, \"duration_ms\": {}}}\n",
-      event.operation == proxy::NetOperation::kConnect ? "connect" : "lookup", event.allowed,
-      event.allowed ? "null" : JsonQuote(ReasonId(event.reason)), JsonQuote(event.host),
-      JsonQuote(event.address), event.port, JsonQuote(event.rule), JsonQuote(event.hint),
-      JsonQuote(event.detail), event.bytes_out, event.bytes_in, event.duration_ms);
-}
-
 std::string EventText(const proxy::NetEvent& event) {
   std::string what = event.host;
   if (event.port != 0) what += ":" + std::to_string(event.port);
@@ -111,19 +104,44 @@ std::string EventText(const proxy::NetEvent& event) {
                      base::Printable(what), ReasonId(event.reason), base::Printable(why));
 }
 
-void Tell(const Options& options, const proxy::NetEvent& event) {
-  if (options.json) {
-    Print(EventJson(event));
-  } else if (!event.allowed) {
-    fmt::print(stderr, "{}", EventText(event));
+// Where events go: as text to stderr or as JSON to stdout, and to `audit.log`.
+class Teller {
+ public:
+  static Result<std::unique_ptr<Teller>> Create(const Options& options, const Policy& policy) {
+    auto teller = std::make_unique<Teller>();
+    std::string run = audit::NewRunId();
+    if (options.json) {
+      sys::UniqueFd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+      teller->out_.emplace(std::move(out), run, audit::Log::kUnlimited);
+    }
+    if (policy.audit.log.empty()) return teller;
+    auto file = audit::OpenFile(policy.audit.log);
+    if (!file) return std::move(file).error().Within("audit.log");
+    teller->log_.emplace(std::move(*file), run, audit::Log::kUnlimited);
+    return teller;
   }
-}
 
-Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
+  void Tell(const proxy::NetEvent& event) {
+    if (out_) std::ignore = out_->Record(event);
+    if (!out_ && !event.allowed) fmt::print(stderr, "{}", EventText(event));
+    Status kept = log_ ? log_->Record(event) : Status();
+    if (!kept && !failing_) fmt::print(stderr, "cordon: audit.log: {}\n", kept.error().message);
+    failing_ = !kept;
+  }
+
+ private:
+  std::optional<audit::Log> out_, log_;
+  bool failing_ = false;  // said once until it works again
+};
+
+Result<LoadedPolicy> Load(const Options& options) {
   PolicyFlags flags = options.policy;
   // Without a policy only what the flags allow: strict has no name of its own.
   if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
-  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
+  return LoadPolicy(flags);
+}
+
+Result<proxy::ProxyOptions> ProxyOptionsFor(const LoadedPolicy& loaded) {
   proxy::ProxyOptions made;
   CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
   if (!made.rules.intercept.empty()) {
@@ -135,7 +153,6 @@ Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
   plan::Parent parent = plan::ParentOf(loaded.policy.net, loaded.context.env);
   made.upstream = std::move(parent.upstream);
   made.no_proxy = std::move(parent.no_proxy);
-  made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
   return made;
 }
 
@@ -164,14 +181,20 @@ class FileWatch {
   std::vector<std::string> stamps_;
 };
 
+Result<guard::NetRules> ReadRules(const Options& options) {
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, Load(options));
+  CORDON_ASSIGN_OR_RETURN(proxy::ProxyOptions made, ProxyOptionsFor(loaded));
+  return std::move(made.rules);
+}
+
 void Reload(const Options& options, proxy::Proxy& proxy) {
-  auto made = ProxyOptionsFor(options);
-  if (made) {
-    proxy.Reload(std::move(made->rules));
+  auto rules = ReadRules(options);
+  if (rules) {
+    proxy.Reload(std::move(*rules));
     fmt::print(stderr, "cordon: policy read anew\n");
     return;
   }
-  Error error = std::move(made).error();
+  Error error = std::move(rules).error();
   error.message = "the last good policy stays: " + error.message;
   PrintError(error);
 }
@@ -192,7 +215,10 @@ Status Serve(const Options& options) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   RaiseDescriptorLimit();
-  CORDON_ASSIGN_OR_RETURN(proxy::ProxyOptions made, ProxyOptionsFor(options));
+  CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, Load(options));
+  CORDON_ASSIGN_OR_RETURN(proxy::ProxyOptions made, ProxyOptionsFor(loaded));
+  CORDON_ASSIGN_OR_RETURN(std::unique_ptr<Teller> teller, Teller::Create(options, loaded.policy));
+  made.on_event = [&teller](const proxy::NetEvent& event) { teller->Tell(event); };
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, Listen(options.listen));
   int port = PortOf(listener);
   proxy::Listeners listeners;
@@ -221,7 +247,8 @@ Action SetupProxy(Arguments& arguments) {
                  .doc = "Where to listen; port 0 takes any",
                  .target = &options->listen,
                  .presence = Argument::Presence::kRequired});
-  arguments.Flag("--json", options->json, "Print every connection and denial as a line of JSON");
+  arguments.Flag("--json", options->json,
+                 "Print every event as a line of JSON, as audit.log has it");
   arguments.Footer(
       "Denials are told on stderr. A changed --policy file is read anew, as is all of it on\n"
       "SIGHUP; one that cannot be read leaves the last good one in force.\n"

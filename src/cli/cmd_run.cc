@@ -30,7 +30,8 @@ unsigned TerminalStreams() {
 }
 
 Result<Outcome> Run(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, options.argv));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, options.argv, Purpose::kRun));
   if (unsigned streams = options.json ? 0 : TerminalStreams(); streams != 0) {
     request.terminal = options.terminal;
     request.terminal_streams = streams;

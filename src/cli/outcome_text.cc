@@ -63,6 +63,7 @@ std::string OutcomeJson(const Outcome& outcome) {
   for (const std::string& name : outcome.dropped_environment) {
     json["dropped_environment"].push_back(base::Printable(name));
   }
+  if (!outcome.audit_problem.empty()) json["audit_problem"] = Text(outcome.audit_problem);
   return json.dump(2) + "\n";
 }
 
@@ -87,6 +88,10 @@ std::string OutcomeNotice(const Outcome& outcome) {
         "cordon: made a git repository, whose hooks and configuration are its "
         "own: {}\n",
         base::Printable(path));
+  }
+  if (!outcome.audit_problem.empty()) {
+    notice += fmt::format("cordon: the audit log is not complete: {}\n",
+                          base::Printable(outcome.audit_problem));
   }
   return notice;
 }

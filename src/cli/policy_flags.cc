@@ -36,6 +36,7 @@ constexpr FlagSpec kFlags[] = {
     {"--memory", "limits.memory", "SIZE", "Memory limit: 2GiB"},
     {"--processes", "limits.processes", "N", "Limit of processes and threads"},
     {"--output", "limits.output", "SIZE", "Limit of output per stream"},
+    {"--audit", "audit.log", "FILE", "Append every decision to FILE as a line of JSON"},
     {"--require", "require", "FEATURE", "A feature that must be fully enforced"},
     {"--on-unavailable", "on_unavailable", "refuse|warn", "What if something is not enforceable"},
 };

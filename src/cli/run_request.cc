@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "session/audit_trail.h"
 
 namespace cordon::cli {
 namespace {
@@ -76,8 +77,10 @@ Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::str
   return request;
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose) {
   CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(flags, std::move(argv)));
+  if (purpose == Purpose::kRun) CORDON_TRY(session::OpenAudit(request));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;
 }

@@ -25,8 +25,12 @@ Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::str
 // Whom a run that is started by root is for: --user, or nobody.
 Result<session::Unprivileged> TargetUser(const RunFlags& flags);
 
+// kRun opens what only the caller's own rights may open: the audit log.
+enum class Purpose { kAsk, kRun };
+
 // As ReadRequest. A process of root's has given up root for good after this.
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose);
 
 // The command among the words after the options: without a leading "--".
 Result<Strings> CommandOf(Strings words);

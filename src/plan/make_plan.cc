@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "plan/audit_log.h"
 #include "plan/environment.h"
 #include "plan/plan.h"
 
@@ -22,7 +23,6 @@ Status CheckSupported(const Policy& policy) {
   if (policy.workspace_provider != WorkspaceProvider::kDirect) {
     return refuse("workspace.provider", "a provider other than \"direct\"");
   }
-  if (!policy.audit.log.empty()) return refuse("audit.log", "the audit log");
   if (policy.audit.denials == DenialDetail::kExact) {
     return refuse("audit.denials", "\"exact\"");
   }
@@ -207,6 +207,12 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   if (plan.net.tls_ca) {
     fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
   }
+  const AuditLogInputs audit{in.policy, in.probe, in.facts.home, in.state_directory};
+  std::string log;
+  if (!in.policy.audit.log.empty()) {
+    CORDON_ASSIGN_OR_RETURN(log, AuditLogPlace(audit));
+    fs.deny_read.push_back({log, false, /*optional=*/true, {"audit.log", 0}});
+  }
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
     cache_inside = in.cache_directory;
@@ -225,6 +231,9 @@ Result<Plan> MakePlan(const PlanInputs& in) {
                                            .floor = in.floor}));
   for (SocketGrant& socket : plan.net.unix_sockets) {
     socket.pinned = LiesInWritable(plan.fs, socket.path);
+  }
+  if (!log.empty() && !IsOwnState(audit, log) && LiesInWritable(plan.fs, log)) {
+    return AuditLogInReach(in.policy, log);
   }
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));

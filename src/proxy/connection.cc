@@ -18,6 +18,13 @@ uint64_t MillisecondsSince(Clock::time_point start) {
   return static_cast<uint64_t>(passed.count());
 }
 
+// What cannot be read as a host may be a URL with a password or a token in it.
+std::string_view WithoutSecrets(std::string_view host) {
+  host = host.substr(0, host.find_first_of("?#"));
+  size_t at = host.rfind('@');
+  return at == host.npos ? host : host.substr(at + 1);
+}
+
 }  // namespace
 
 const guard::NetRules& Server::Rules() {
@@ -46,7 +53,10 @@ Refusal Refusal::Failed(std::string detail, SocksReply reply) {
 }
 
 Connection::Connection(Server& server_in, Socket client_in, Kind kind)
-    : server(server_in), client(std::move(client_in)), kind_(kind) {
+    : server(server_in),
+      client(std::move(client_in)),
+      via(kind == Kind::kCapture ? Via::kCapture : Via::kHttp),
+      kind_(kind) {
   idle.most = std::chrono::milliseconds(server.options.limits.idle_ms);
   idle.Touch();
   ExpectWithin(server.options.limits.handshake_ms);
@@ -67,6 +77,7 @@ Task<void> Connection::Serve() {
   bool begun = co_await ReadMore();
   if (!begun) co_return;
   if (in[0] == 5) {
+    via = Via::kSocks;
     co_await ServeSocks(*this);
   } else {
     co_await ServeHttp(*this);
@@ -138,16 +149,24 @@ void Connection::Begin(const guard::HostPort& target, const std::string& address
                        const std::string& rule) {
   Finish();
   target_ = target;
+  begun_ = true;
   started_ = Clock::now();
-  event_ = {.allowed = true,
+  event_ = {.via = via,
+            .allowed = true,
             .host = target.host.name,
             .address = address,
             .port = target.port,
             .rule = rule};
 }
 
+void Connection::BeginForward(const Endpoint& to, const std::string& rule) {
+  Begin({{.name = kLoopbackName}, to.port}, guard::ToString(to.address), rule);
+  target_.reset();
+}
+
 void Connection::Finish() {
-  if (!target_) return;
+  if (!begun_) return;
+  begun_ = false;
   target_.reset();
   event_.duration_ms = MillisecondsSince(started_);
   if (server.options.on_event) server.options.on_event(std::move(event_));
@@ -156,8 +175,9 @@ void Connection::Finish() {
 
 void Connection::Deny(std::string_view host, int port, const Refusal& refusal) {
   if (!server.options.on_event) return;
-  server.options.on_event({.reason = refusal.reason,
-                           .host = base::Printable(host.substr(0, 255)),
+  server.options.on_event({.via = via,
+                           .reason = refusal.reason,
+                           .host = base::Printable(WithoutSecrets(host).substr(0, 255)),
                            .address = refusal.address,
                            .port = port,
                            .rule = refusal.rule,

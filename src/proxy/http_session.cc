@@ -65,6 +65,7 @@ Refusal InvalidRequest(std::string detail) {
 }
 
 Task<void> ServeConnect(Connection& connection, RequestHead head) {
+  connection.via = Via::kConnect;
   if (head.body.kind != BodyKind::kNone) {
     co_await Refuse(connection, head.target, 0, InvalidRequest("CONNECT with a body"));
     co_return;

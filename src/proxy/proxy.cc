@@ -66,9 +66,11 @@ class Proxy::Impl {
       SendUnpaced(fd.get());
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kCapture));
     }
-    for (Forward& forward : listeners.host_ports) CORDON_TRY(ListenForward(std::move(forward), {}));
+    for (Forward& forward : listeners.host_ports) {
+      CORDON_TRY(ListenForward(std::move(forward), Via::kHostPort, {}));
+    }
     for (Forward& forward : listeners.publish) {
-      CORDON_TRY(ListenForward(std::move(forward), server_.options.inside));
+      CORDON_TRY(ListenForward(std::move(forward), Via::kPublish, server_.options.inside));
     }
     CORDON_TRY(StartDns(std::move(listeners)));
     Spawn(server_.executor, Sweep(server_, accepted_));
@@ -114,10 +116,10 @@ class Proxy::Impl {
     return Serve(std::move(fd), kind, ServeOne);
   }
 
-  Status ListenForward(Forward forward, SocketFactory make) {
+  Status ListenForward(Forward forward, Via via, SocketFactory make) {
     return Serve(std::move(forward.listener), Connection::Kind::kMux,
-                 [port = forward.port, make = std::move(make)](auto connection) {
-                   return ServeForward(std::move(connection), port, make);
+                 [via, port = forward.port, make = std::move(make)](auto connection) {
+                   return ServeForward(std::move(connection), via, port, make);
                  });
   }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "backend/linux/net_ops.h"
 #include "base/error.h"
@@ -115,6 +116,7 @@ Status Egress::Start(std::vector<sys::UniqueFd> sockets, int pidfd) {
 }
 
 void Egress::Record(const proxy::NetEvent& event) {
+  if (log_ != nullptr) std::ignore = log_->Record(event);
   // A server that is down is nobody's rule.
   if (event.allowed || event.reason == Reason::kUpstreamFailed) return;
   bool lookup = event.operation == proxy::NetOperation::kLookup;

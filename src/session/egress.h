@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "audit/log.h"
 #include "cordon/outcome.h"
 #include "plan/net_plan.h"
 #include "proxy/proxy.h"
@@ -16,7 +17,8 @@ namespace cordon::session {
 
 class Egress {
  public:
-  explicit Egress(const plan::NetPlan& net) : net_(net) {}
+  // `log` may be null; it outlives this.
+  Egress(const plan::NetPlan& net, audit::Log* log) : net_(net), log_(log) {}
 
   // Whether the run needs a proxy at all.
   bool needed() const;
@@ -32,6 +34,7 @@ class Egress {
   void Record(const proxy::NetEvent& event);
 
   const plan::NetPlan& net_;
+  audit::Log* log_;
   sys::UniqueFd tls_;
   std::vector<proxy::Secret> secrets_;
   std::mutex mutex_;

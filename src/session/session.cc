@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <tuple>
 #include <utility>
 
 #include "backend/linux/namespaces.h"
@@ -15,6 +17,7 @@
 #include "host/doctor.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
+#include "session/audit_trail.h"
 #include "session/egress.h"
 #include "session/interception.h"
 #include "session/without.h"
@@ -59,12 +62,6 @@ std::string CacheDirectory(const std::string& home, const std::string& workspace
   char digits[17];
   snprintf(digits, sizeof(digits), "%016lx", hash);
   return cache.canonical + "/cordon/" + std::string(guard::BaseName(workspace)) + "-" + digits;
-}
-
-std::string StateDirectory(const std::map<std::string, std::string>& environment) {
-  auto found = environment.find("XDG_STATE_HOME");
-  bool set = found != environment.end() && found->second.starts_with('/');
-  return set ? guard::NormalizePath(found->second + "/cordon") : std::string();
 }
 
 bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
@@ -122,28 +119,30 @@ Error WithCause(Error error) {
   return error;
 }
 
-}  // namespace
-
-Result<plan::Plan> Prepare(const Request& request) {
-  return MakePlanFor(request, Caches::kLookOnly);
-}
-
-Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
-  LeaveOut(request, plan);
+// From the plan to the outcome.
+Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
+                         std::unique_ptr<spawn::Clone> clone,
+                         const spawn::SuperviseOptions& options) {
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
   LeaveOut(spec);
-  Egress egress(plan.net);
+  if (clone->namespaces() != spec.namespaces) {
+    clone = std::make_unique<spawn::Clone>(spec.namespaces);
+  }
+  audit::Log* log = request.audit.get();
+  Egress egress(plan.net, log);
   if (interception) egress.LookInto(*interception);
-  spawn::SuperviseOptions with_network = options;
+  spawn::SuperviseOptions complete = options;
   if (egress.needed()) {
-    with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
+    complete.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
       return egress.Start(std::move(sockets), pidfd);
     };
   }
-  Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
+  if (log != nullptr) {
+    complete.on_violation = [log](const Violation& denied) { std::ignore = log->Record(denied); };
+  }
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, *clone, complete);
   std::vector<Violation> denied = egress.Finish();
   if (outcome) {
     outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());
@@ -152,6 +151,51 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
     return WithCause(std::move(outcome).error());
   }
   return outcome;
+}
+
+std::unique_ptr<spawn::Clone> BeginClone(const Request& request) {
+  return std::make_unique<spawn::Clone>(backend::NamespacesFor(request.policy.net.mode));
+}
+
+Result<Outcome> RunUnseen(const Request& request, const spawn::SuperviseOptions& options) {
+  auto clone = BeginClone(request);
+  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake));
+  LeaveOut(request, plan);
+  return CarryOut(request, plan, std::move(clone), options);
+}
+
+Result<Outcome> RunSeen(const Request& request, const spawn::SuperviseOptions& options) {
+  audit::Log& log = *request.audit;
+  auto clone = BeginClone(request);
+  Result<plan::Plan> plan = MakePlanFor(request, Caches::kMake);
+  if (plan) LeaveOut(request, *plan);
+  CORDON_TRY(log.Record(StartOf(request, plan ? plan->enforcement : std::vector<Enforcement>())));
+  Result<Outcome> outcome =
+      plan ? CarryOut(request, *plan, std::move(clone), options) : std::move(plan).error();
+  std::ignore = log.Record(EndOf(outcome, log.lost()));
+  if (outcome && log.lost() > 0) {
+    outcome->audit_problem = std::to_string(log.lost()) + " events lost: " + log.problem();
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::string StateDirectory(const std::map<std::string, std::string>& environment) {
+  auto found = environment.find("XDG_STATE_HOME");
+  bool set = found != environment.end() && found->second.starts_with('/');
+  return set ? guard::NormalizePath(found->second + "/cordon") : std::string();
+}
+
+Result<plan::Plan> Prepare(const Request& request) {
+  return MakePlanFor(request, Caches::kLookOnly);
+}
+
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+  if (request.policy.audit.log.empty()) return RunUnseen(request, options);
+  Request seen = request;
+  CORDON_TRY(OpenAudit(seen));
+  return RunSeen(seen, options);
 }
 
 Status LeaveRoot(const Request& request, const Unprivileged& target) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "audit/log.h"
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
 #include "plan/plan.h"
@@ -24,12 +26,17 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+  std::shared_ptr<audit::Log> audit;  // made by OpenAudit; none: RunOnce makes it
 };
+
+// Cordon's own state, where the environment has it elsewhere than below the home.
+std::string StateDirectory(const std::map<std::string, std::string>& environment);
 
 // What would be done. Nothing is changed on the host.
 Result<plan::Plan> Prepare(const Request& request);
 
-// Does it.
+// Does it. With `audit.log` every decision of the run is an event there, from before
+// the command can do anything to after it has ended.
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
 
 // Gives up root for `target` in this process for good, with the directories of

@@ -17,6 +17,7 @@
 
 #include "cordon/outcome.h"
 #include "plan/plan.h"
+#include "spawn/violation_log.h"
 #include "sys/fd.h"
 
 namespace cordon::spawn {
@@ -31,7 +32,8 @@ class Broker {
   // Starts answering. `root` is the root of the sandbox's file system, `pidfd` its
   // first process (it must outlive the broker).
   static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
-                                               int pidfd, const plan::Plan& plan);
+                                               int pidfd, const plan::Plan& plan,
+                                               ViolationSink on_violation);
   virtual ~Broker() = default;  // stops and joins
 
   // After the sandbox has ended.

@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <linux/stat.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -359,6 +360,9 @@ long JoinSession() noexcept {
 }
 
 long ExecInit(const ChildInput& input) noexcept {
+  // That signal follows the thread that made the clone; init follows the
+  // supervisor as a whole, by the control pipe.
+  Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
   return Syscall(__NR_execveat, kInitProgramFd, Arg(""), Arg(input.init_argv),
                  Arg(input.environment), AT_EMPTY_PATH);
 }
@@ -483,17 +487,17 @@ long RunSteps(const std::vector<backend::Step>& steps) noexcept {
   return 0;
 }
 
-int RunChild(void* child_input) noexcept {
-  const ChildInput& input = *static_cast<const ChildInput*>(child_input);
+int RunChild(const ChildInput& input) noexcept {
   const ChildSpec& spec = *input.spec;
   Child child{&input, &spec, {}};
-  // Ends the child with the supervisor until init watches the control pipe.
-  Syscall(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  if (long result = PlaceFds(input); result < 0) {
+  long result = Syscall(__NR_unshare, CLONE_FILES);
+  if (result == 0) result = PlaceFds(input);
+  if (result < 0) {
     return Fail(input.fds.status, result, spec.steps.size());
   }
   for (size_t i = 0; i < spec.steps.size(); ++i) {
-    if (long result = Run(child, spec.steps[i]); result < 0) return Fail(kStatusFd, result, i);
+    result = Run(child, spec.steps[i]);
+    if (result < 0) return Fail(kStatusFd, result, i);
   }
   return Fail(kStatusFd, -ENOEXEC, spec.steps.size());
 }

@@ -2,27 +2,15 @@
 // caller's behalf, if the plan lets them come into being.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "cordon/outcome.h"
 #include "plan/plan.h"
 #include "spawn/caller.h"
+#include "spawn/violation_log.h"
 
 namespace cordon::spawn {
-
-// Denials, each subject once.
-class ViolationLog {
- public:
-  void Add(Reason reason, const char* operation, const std::string& subject,
-           const std::string& rule, const std::string& hint = {});
-  std::vector<Violation> Take();
-
- private:
-  std::map<std::pair<std::string, std::string>, Violation> seen_;
-};
 
 class NameMaker {
  public:

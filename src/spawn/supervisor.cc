@@ -42,8 +42,9 @@ constexpr uint64_t kCaptureLimit = 1 << 20;
 
 class Run {
  public:
-  Run(const plan::Plan& plan, const backend::ChildSpec& spec, const SuperviseOptions& options)
-      : plan_(plan), spec_(spec), options_(options), began_(Clock::now()) {}
+  Run(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
+      const SuperviseOptions& options)
+      : plan_(plan), spec_(spec), clone_(clone), options_(options), began_(Clock::now()) {}
 
   Result<Outcome> Go() {
     CORDON_TRY(Start());
@@ -61,7 +62,7 @@ class Run {
       streams.out = out.get();
       streams.err = err.get();
     }
-    CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
+    CORDON_ASSIGN_OR_RETURN(launched_, Launch(clone_, spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
     if (options_.on_sockets) {
       Status taken = options_.on_sockets(std::move(launched_.sockets), launched_.pidfd.get());
@@ -74,8 +75,9 @@ class Run {
     watch_.emplace(launched_.root.get(), plan_);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker = Broker::Start(
-          std::move(launched_.listener), std::move(root), launched_.pidfd.get(), plan_);
+      Result<std::unique_ptr<Broker>> broker =
+          Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(),
+                        plan_, options_.on_violation);
       if (!broker) {
         Kill();
         Reap();
@@ -208,6 +210,7 @@ class Run {
         killed_ = excess->largest;
         limit_kills_.push_back(
             {Reason::kMemoryLimit, "kill", base::Printable(excess->name), "limits.memory", "", 1});
+        if (options_.on_violation) options_.on_violation(limit_kills_.back());
       }
       return;
     }
@@ -360,6 +363,7 @@ class Run {
 
   const plan::Plan& plan_;
   const backend::ChildSpec& spec_;
+  Clone& clone_;
   const SuperviseOptions& options_;
   Clock::time_point began_;
   Launched launched_;
@@ -381,9 +385,9 @@ class Run {
 
 }  // namespace
 
-Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
                           const SuperviseOptions& options) {
-  return Run(plan, spec, options).Go();
+  return Run(plan, spec, clone, options).Go();
 }
 
 }  // namespace cordon::spawn
