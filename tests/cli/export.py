@@ -168,6 +168,10 @@ class Export(unittest.TestCase):
     def test_nothing_is_overwritten(self):
         self.refused("mkdir", "oci", str(self.ws), "--preset", "strict", "--", "true")
 
+    def test_a_command_may_do_without_its_dashes(self):
+        with_dashes = self.made("seatbelt", "--preset", "strict", "--", "make", "-j2")
+        self.assertEqual(self.made("seatbelt", "--preset", "strict", "make", "-j2"), with_dashes)
+
     def test_a_target_is_needed(self):
         for words in ([], ["docker"]):
             self.assertEqual(self.run_cordon(*words).returncode, 2)

@@ -75,6 +75,8 @@ std::string RegexOfSet(const ByteSet& set) {
 }
 
 std::string RegexOfComponent(std::string_view part) {
+  // No name is empty, but "/" has none.
+  if (part.find_first_not_of('*') == std::string_view::npos) return "[^/]+";
   std::string regex;
   for (size_t i = 0; i < part.size();) {
     ByteSet set = part[i] == '[' ? ReadSet(part.substr(i)) : ByteSet();
@@ -105,10 +107,13 @@ std::string RegexOf(std::string_view text, Case letters) {
 
 std::string RegexOfGlob(std::string_view pattern) {
   std::string regex;
+  bool everything = pattern != "/";  // "/" itself is matched by "/**" alone
   for (const std::string& part : base::Split(pattern, '/')) {
     if (part.empty()) continue;
+    everything = everything && part == "**";
     regex += part == "**" ? "(/[^/]+)*" : "/" + RegexOfComponent(part);
   }
+  if (everything) return "/.*";
   return regex.empty() ? "/" : regex;
 }
 

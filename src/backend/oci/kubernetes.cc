@@ -71,7 +71,7 @@ class Maker {
   Json Metadata(const std::string& name) const { return {{"name", name}, {"labels", Labels()}}; }
   Json Labels() const { return {{"app.kubernetes.io/name", options_.name}}; }
 
-  void Volume(const std::string& name, Json source) {
+  void Volume(const std::string& name, const Json& source) {
     Json volume = {{"name", name}};
     volume.update(source);
     volumes_.push_back(std::move(volume));
