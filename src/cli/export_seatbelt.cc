@@ -35,10 +35,21 @@ std::string Notes(const std::vector<Enforcement>& enforcement) {
   return text.empty() ? text : "# Not in full:\n" + text;
 }
 
+// Whether a shell can say "$NAME".
+bool IsIdentifier(std::string_view name) {
+  constexpr std::string_view kFirst = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  constexpr std::string_view kDigits = "0123456789";
+  return kFirst.find(name[0]) != std::string_view::npos && std::ranges::all_of(name, [&](char c) {
+           return kFirst.find(c) != std::string_view::npos ||
+                  kDigits.find(c) != std::string_view::npos;
+         });
+}
+
 std::string Environment(const plan::Plan& plan, bool own_temp) {
   std::string words = "/usr/bin/env -i";
   for (const ExportedVariable& variable : ExportedEnvironment(plan)) {
     bool temp = own_temp && variable.name == "TMPDIR";
+    if (variable.passed && !IsIdentifier(variable.name)) continue;
     words += " \\\n  ";
     if (temp) {
       words += "TMPDIR=\"$tmp\"";

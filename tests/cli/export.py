@@ -115,6 +115,19 @@ class Export(unittest.TestCase):
         self.assertEqual(env["CI"]["value"], "true")
         self.assertEqual(env["TOKEN"]["valueFrom"]["secretKeyRef"]["name"], "cordon-env")
 
+    def test_odd_names(self):
+        odd = {"A.B": "1", "C D": "2", "E%%": "3"}
+        objects, _ = self.kubernetes("--preset", "rwx", **odd)
+        env = [item["name"] for item in
+               objects["Job"]["spec"]["template"]["spec"]["containers"][0]["env"]]
+        self.assertIn("A.B", env)
+        self.assertNotIn("C D", env)
+        script = self.made("seatbelt", "--preset", "rwx", "--", "true", **odd)
+        self.assertEqual(subprocess.run(["sh", "-n"], input=script, text=True).returncode, 0)
+        self.assertNotIn("A.B", script)
+        self.refused("--name", "k8s", "--image", "i", "--name", "Bad_Name", "--preset", "strict",
+                     "--", "true")
+
     def test_what_a_cluster_cannot_carry_is_refused(self):
         start = ("k8s", "--image", "i", "--preset", "strict")
         self.refused("limits.processes", *start, "--processes", "9", "--", "true")

@@ -19,6 +19,14 @@ using plan::RegionSource;
 using plan::Rights;
 
 constexpr char kProxyName[] = "cordon-proxy";
+constexpr size_t kLongestName = 50;  // 63, less what is added to it
+
+// Whether a Secret can have it as a key.
+bool IsKey(std::string_view name) {
+  constexpr std::string_view kBytes =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  return name.find_first_not_of(kBytes) == std::string_view::npos;
+}
 
 Status CheckCarried(const plan::Plan& plan, const KubernetesOptions& options) {
   auto refuse = [](const std::string& what) {
@@ -35,6 +43,14 @@ Status CheckCarried(const plan::Plan& plan, const KubernetesOptions& options) {
   }
   if (options.image.empty()) {
     return base::InvalidArgument(Reason::kUsage, "--image names the image to run in");
+  }
+  constexpr std::string_view kNameBytes = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  const std::string& name = options.name;
+  bool valid = !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+               name.back() != '-' && name.find_first_not_of(kNameBytes) == std::string::npos;
+  if (!valid) {
+    return base::InvalidArgument(Reason::kUsage,
+                                 "--name takes lower-case letters, digits and dashes inside");
   }
   if (plan.net.proxied() && !guard::ParseIp(options.proxy)) {
     return base::InvalidArgument(Reason::kUsage,
@@ -168,7 +184,7 @@ class Maker {
       } else if (name == "HOME") {  // of the host; an image's may not be writable
         if (plan_.fs.temp == TempMode::kPrivate)
           list.push_back({{"name", name}, {"value", "/tmp"}});
-      } else if (name != "PATH") {  // the image's
+      } else if (name != "PATH" && IsKey(name)) {  // PATH is the image's
         Json key = {{"name", options_.name + "-env"}, {"key", name}, {"optional", true}};
         list.push_back({{"name", name}, {"valueFrom", {{"secretKeyRef", key}}}});
       }
