@@ -48,6 +48,7 @@ enum class Code {
   /* launch */                                 \
   X(kUserNamespaces, "user_namespaces")        \
   X(kSetupFailed, "setup_failed")              \
+  X(kExternalFailed, "external_failed")        \
   X(kExecFailed, "exec_failed")                \
   X(kExecNotFound, "exec_not_found")           \
   X(kExecDenied, "exec_denied")                \

@@ -63,7 +63,7 @@ std::string Json(std::string_view value, const Answer& answer) {
       {"verdict", answer.allowed ? "allow" : "deny"},
       {"reason", answer.allowed ? "" : ReasonId(answer.reason)},
       {"detail", answer.detail}};
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string Text(std::string_view value, const Answer& answer) {

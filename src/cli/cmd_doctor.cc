@@ -80,7 +80,7 @@ std::string Json(const Report& report) {
     json["features"][item.feature] = {
         {"level", LevelName(item.level)}, {"mechanism", item.mechanism}, {"note", item.note}};
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int Run(const Options& options) {

@@ -131,7 +131,7 @@ std::string Json(const Options& options, const plan::Explanation& answer) {
   json["line"] = verdict.line;
   json["detail"] = Utf8(verdict.detail);
   json["hint"] = Utf8(verdict.hint);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string Text(const Options& options, const plan::Explanation& answer) {

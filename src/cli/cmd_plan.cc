@@ -46,7 +46,7 @@ Result<std::string> Plan(const Options& options) {
   if (!options.steps) return plan::ToJson(plan);
   auto json = nlohmann::ordered_json::parse(plan::ToJson(plan));
   json["steps"] = steps;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int Run(const Options& options) {

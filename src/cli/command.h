@@ -30,6 +30,7 @@ Action SetupCheck(Arguments& arguments);
 Action SetupPlan(Arguments& arguments);
 Action SetupPolicy(Arguments& arguments);
 Action SetupProxy(Arguments& arguments);
+Action SetupConnect(Arguments& arguments);
 Action SetupExport(Arguments& arguments);
 Action SetupDoctor(Arguments& arguments);
 

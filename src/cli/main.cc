@@ -38,6 +38,8 @@ constexpr Subcommand kSubcommands[] = {
      SetupPolicy},
     {"proxy", "[OPTIONS] --listen ADDR:PORT", "The egress proxy alone, HTTP and SOCKS5 on one port",
      SetupProxy},
+    {"connect", "HOST PORT", "A connection by the proxy of the environment, for ProxyCommand",
+     SetupConnect},
     {"export", "seatbelt|oci DIR|k8s [OPTIONS] [--] CMD [ARG…]",
      "The same boundary for another engine", SetupExport},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},

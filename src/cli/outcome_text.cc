@@ -50,9 +50,9 @@ std::string OutcomeJson(const Outcome& outcome) {
   for (const Violation& violation : outcome.violations) {
     json["violations"].push_back({{"reason", ReasonId(violation.reason)},
                                   {"operation", violation.operation},
-                                  {"subject", violation.subject},
-                                  {"rule", violation.rule},
-                                  {"hint", violation.hint},
+                                  {"subject", base::Printable(violation.subject)},
+                                  {"rule", base::Printable(violation.rule)},
+                                  {"hint", base::Printable(violation.hint)},
                                   {"count", violation.count}});
   }
   json["new_repositories"] = Json::array();
@@ -64,7 +64,7 @@ std::string OutcomeJson(const Outcome& outcome) {
     json["dropped_environment"].push_back(base::Printable(name));
   }
   if (!outcome.audit_problem.empty()) json["audit_problem"] = Text(outcome.audit_problem);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string OutcomeNotice(const Outcome& outcome) {
@@ -80,8 +80,9 @@ std::string OutcomeNotice(const Outcome& outcome) {
       break;
     }
     notice += fmt::format("cordon: denied: {} {} ({}: {}){}{}\n", violation.operation,
-                          violation.subject, ReasonId(violation.reason), violation.rule,
-                          violation.hint.empty() ? "" : "; ", violation.hint);
+                          base::Printable(violation.subject), ReasonId(violation.reason),
+                          base::Printable(violation.rule), violation.hint.empty() ? "" : "; ",
+                          base::Printable(violation.hint));
   }
   for (const std::string& path : outcome.new_repositories) {
     notice += fmt::format(

@@ -35,6 +35,12 @@ struct LoadedPolicy {
   policy::Context context;
   WorkspaceChoice workspace_choice = WorkspaceChoice::kImplied;
   Policy policy;
+  policy::LayerInputs layers;      // as they were read
+  std::vector<std::string> files;  // --policy, as real paths
+
+  const policy::Source& FileLayer(size_t i) const {
+    return layers.user_and_files[layers.user_and_files.size() - files.size() + i];
+  }
 };
 
 // $HOME, the real path of the workspace and the environment.
@@ -48,5 +54,12 @@ struct PolicyPlaces {
 // Reads all the layers' files and stacks them. A --policy file that lies in a
 // writable root is kPolicyUntrusted unless its digest is trusted.
 Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places = {});
+
+// The same files again while a command runs by `first`. It may have written what lies
+// in its writable roots: a file there that has changed is kPolicyUntrusted unless
+// its digest is trusted, .cordon.toml is not read again, and a link is not followed
+// to elsewhere.
+Result<LoadedPolicy> LoadPolicyAgain(const PolicyFlags& flags, const LoadedPolicy& first,
+                                     const PolicyPlaces& places = {});
 
 }  // namespace cordon::cli

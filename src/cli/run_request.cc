@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "cli/policy_file.h"
+#include "cli/policy_watch.h"
 #include "guard/path.h"
 #include "session/audit_trail.h"
 
@@ -60,6 +62,9 @@ Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::str
   CORDON_TRY(CheckBackend(flags.policy.backend));
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
+  // Without the floor nothing keeps the command from the files that it is judged by.
+  session::NetNews news;
+  if (!flags.no_floor) news = WatchNetRules(flags.policy, loaded);
   bool named = loaded.workspace_choice == WorkspaceChoice::kNamed;
   session::Request request{
       .policy = std::move(loaded.policy),
@@ -68,7 +73,9 @@ Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::str
           named ? session::Request::Chosen::kNamed : session::Request::Chosen::kImplied,
       .argv = std::move(argv),
       .environment = std::move(loaded.context.env),
-      .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn};
+      .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn,
+      .net_news = std::move(news),
+      .program = RealPath("/proc/self/exe").value_or("")};
   // A named workspace need not be where we are; if we are inside it, we stay.
   if (char* here = get_current_dir_name()) {
     if (guard::IsInside(here, request.workspace)) request.directory = here;

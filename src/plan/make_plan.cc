@@ -203,10 +203,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
-  // Whoever has the key is the authority.
-  if (plan.net.tls_ca) {
-    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
-  }
+  for (PathRule& secret : SecretFiles(plan.net)) fs.deny_read.push_back(std::move(secret));
   const AuditLogInputs audit{in.policy, in.probe, in.facts.home, in.state_directory};
   std::string log;
   if (!in.policy.audit.log.empty()) {
@@ -238,12 +235,16 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
+  std::map<std::string, std::string> proxy = ProxyVariables(plan.net);
+  std::string ssh = SshCommand(plan.net, in.program);
+  bool seen = !ssh.empty() && Decide(plan.fs, Access::kRead, in.program).allowed;
+  if (seen) proxy["GIT_SSH_COMMAND"] = std::move(ssh);
   Environment environment = MakeEnvironment({.policy = in.policy.env,
                                              .caller = in.environment,
                                              .directory = in.command.directory,
                                              .cache_directory = cache_inside,
                                              .temp = fs.temp,
-                                             .proxy = ProxyVariables(plan.net)});
+                                             .proxy = std::move(proxy)});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "host/fake_paths.h"
@@ -125,6 +126,29 @@ TEST_F(MakePlanTest, InterceptionNeedsABundleThatIsSeenInside) {
   EXPECT_EQ(Refusal(), Reason::kUnsupported);
   policy_.net.mode = NetMode::kNone;
   EXPECT_EQ(Refusal(), Reason::kPolicyBadValue);
+}
+
+TEST_F(MakePlanTest, FilesOfSecretsAreRegionsThatCannotBeMovedAway) {
+  paths_.File("/etc/ssl/certs/ca-certificates.crt").File("/w/k/token").File("/w/k/ca.key");
+  paths_.File("/w/k/open");
+  policy_.net.mode = NetMode::kProxy;
+  policy_.net.credentials = {{"x.example", "X-Key", "{}", "file:/w/k/token"},
+                             {"x.example", "X-Other", "{}", "env:K"}};
+  policy_.net.tls_ca = {"/w/k/ca.pem", "/w/k/ca.key"};
+  // What the policy allows within a pattern is not what it keeps as a secret.
+  policy_.fs.deny_read = {{.path = "/w/**/token", .glob = true}};
+  policy_.fs.allow_read_within_deny = {{.path = "/w/k/token"}};
+  Result<Plan> plan = Make();
+  ASSERT_TRUE(plan) << plan.error().message;
+  for (const char* path : {"/w/k/token", "/w/k/ca.key"}) {
+    EXPECT_FALSE(Decide(plan->fs, Access::kRead, path).allowed) << path;
+    EXPECT_NE(ViolatedName(plan->fs.names, path, Creation::kEmpty), nullptr) << path;
+    auto region = std::ranges::find(plan->fs.regions, path, &Region::path);
+    ASSERT_NE(region, plan->fs.regions.end()) << path;
+    EXPECT_EQ(region->source, RegionSource::kMask) << path;
+  }
+  EXPECT_NE(std::ranges::find(plan->fs.regions, "/w/k", &Region::path), plan->fs.regions.end());
+  EXPECT_TRUE(Decide(plan->fs, Access::kWrite, "/w/k/open").allowed);
 }
 
 TEST_F(MakePlanTest, RequirementsAreMetInFullOrRefused) {

@@ -62,6 +62,7 @@ struct PlanInputs {
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   std::string cache_directory;  // where private caches persist; empty: nowhere
   std::string state_directory;  // Cordon's own, if not below the home
+  std::string program;          // the cordon that the command may execute, canonical; or empty
 };
 
 // Refuses what cannot be enforced: policy keys whose mechanism is not built yet

@@ -25,6 +25,11 @@ std::string_view WithoutSecrets(std::string_view host) {
   return at == host.npos ? host : host.substr(at + 1);
 }
 
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 1024;
+  return base::Printable(base::Utf8Prefix(text, kMost));
+}
+
 }  // namespace
 
 const guard::NetRules& Server::Rules() {
@@ -173,16 +178,17 @@ void Connection::Finish() {
   event_ = {};
 }
 
+// What the client said may be among it: it is shown to people, and written down.
 void Connection::Deny(std::string_view host, int port, const Refusal& refusal) {
   if (!server.options.on_event) return;
   server.options.on_event({.via = via,
                            .reason = refusal.reason,
-                           .host = base::Printable(WithoutSecrets(host).substr(0, 255)),
+                           .host = Shown(WithoutSecrets(host)),
                            .address = refusal.address,
                            .port = port,
-                           .rule = refusal.rule,
-                           .hint = refusal.hint,
-                           .detail = refusal.detail});
+                           .rule = Shown(refusal.rule),
+                           .hint = Shown(refusal.hint),
+                           .detail = Shown(refusal.detail)});
 }
 
 int HttpStatusOf(Reason reason) {
@@ -191,11 +197,11 @@ int HttpStatusOf(Reason reason) {
 }
 
 std::string TextOf(const Refusal& refusal, std::string_view host, int port) {
-  std::string text = "cordon: " + base::Printable(host.substr(0, 255));
+  std::string text = "cordon: " + Shown(host);
   if (port != 0) text += ":" + std::to_string(port);
   text += refusal.reason == Reason::kUpstreamFailed ? " failed" : " denied";
   for (const std::string* part : {&refusal.rule, &refusal.detail}) {
-    if (!part->empty()) text += ": " + base::Printable(*part);
+    if (!part->empty()) text += ": " + Shown(*part);
   }
   return text;
 }

@@ -114,6 +114,7 @@ class Connection {
   Server& server;
   Socket client;
   std::optional<Socket> upstream;
+  bool upstream_in_tls = false;  // `upstream` is the plaintext of it
   Idle idle;
   Via via;  // by which way it came, as far as is known
 

@@ -62,10 +62,7 @@ class Proxy::Impl {
     for (sys::UniqueFd& fd : listeners.mux) {
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kMux));
     }
-    for (sys::UniqueFd& fd : listeners.capture) {
-      SendUnpaced(fd.get());
-      CORDON_TRY(Listen(std::move(fd), Connection::Kind::kCapture));
-    }
+    for (sys::UniqueFd& fd : listeners.capture) CORDON_TRY(ListenCapture(std::move(fd)));
     for (Forward& forward : listeners.host_ports) {
       CORDON_TRY(ListenForward(std::move(forward), Via::kHostPort, {}));
     }
@@ -77,6 +74,12 @@ class Proxy::Impl {
     sys::SignalsBlocked blocked;  // signals are for the threads of the host program
     thread_ = std::thread([this] { Run(); });
     return {};
+  }
+
+  void Capture(sys::UniqueFd listener) {
+    // A handler has to be copyable. Closing what cannot be served is the answer.
+    auto shared = std::make_shared<sys::UniqueFd>(std::move(listener));
+    asio::post(io_, [this, shared] { static_cast<void>(ListenCapture(std::move(*shared))); });
   }
 
   void Reload(guard::NetRules rules) {
@@ -114,6 +117,11 @@ class Proxy::Impl {
 
   Status Listen(sys::UniqueFd fd, Connection::Kind kind) {
     return Serve(std::move(fd), kind, ServeOne);
+  }
+
+  Status ListenCapture(sys::UniqueFd fd) {
+    SendUnpaced(fd.get());
+    return Listen(std::move(fd), Connection::Kind::kCapture);
   }
 
   Status ListenForward(Forward forward, Via via, SocketFactory make) {
@@ -189,6 +197,8 @@ Result<Proxy> Proxy::Start(ProxyOptions options, Listeners listeners) {
                  .message = std::string("starting the proxy: ") + error.what()};
   }
 }
+
+void Proxy::Capture(sys::UniqueFd listener) { impl_->Capture(std::move(listener)); }
 
 void Proxy::Reload(guard::NetRules rules) { impl_->Reload(std::move(rules)); }
 

@@ -15,10 +15,12 @@
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/doctor.h"
+#include "host/permission.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
 #include "session/audit_trail.h"
 #include "session/egress.h"
+#include "session/external_proxy.h"
 #include "session/interception.h"
 #include "session/without.h"
 #include "sys/process.h"
@@ -72,6 +74,14 @@ bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
   return true;
 }
 
+// Its real path, if this user may execute it.
+std::string Executable(const std::string& program, const host::PathProbe& probe) {
+  host::PathInfo info = probe.Inspect(program);
+  bool runs = info.type == host::FileType::kRegular &&
+              host::CheckPermission(info.canonical, host::Permission::kExecute);
+  return runs ? info.canonical : std::string();
+}
+
 enum class Caches { kLookOnly, kMake };
 
 Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
@@ -106,7 +116,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches) {
        .terminal_streams = request.terminal_streams,
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
        .cache_directory = cache,
-       .state_directory = StateDirectory(request.environment)});
+       .state_directory = StateDirectory(request.environment),
+       .program = Executable(request.program, probe)});
 }
 
 // The launch knows only the errno; why the host denies user namespaces is found
@@ -123,6 +134,8 @@ Error WithCause(Error error) {
 Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
                          std::unique_ptr<spawn::Clone> clone,
                          const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(std::optional<ExternalProcess> external,
+                          StartExternal(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
@@ -133,11 +146,17 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
   audit::Log* log = request.audit.get();
   Egress egress(plan.net, log);
   if (interception) egress.LookInto(*interception);
+  if (external) egress.LeadToExternal(external->port);
   spawn::SuperviseOptions complete = options;
   if (egress.needed()) {
-    complete.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
-      return egress.Start(std::move(sockets), pidfd);
+    complete.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) -> Status {
+      CORDON_TRY(egress.Start(std::move(sockets), pidfd));
+      if (request.net_news) egress.Follow(request.net_news);
+      return {};
     };
+  }
+  if (egress.captures_any()) {
+    complete.before_connect = [&](const std::string& address) { egress.CaptureAt(address); };
   }
   if (log != nullptr) {
     complete.on_violation = [log](const Violation& denied) { std::ignore = log->Record(denied); };

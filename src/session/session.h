@@ -1,6 +1,7 @@
 // One run, from a policy to an outcome. The only place that knows every layer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,9 @@
 
 namespace cordon::session {
 
+// Asked now and then, on a thread of its own: rules that hold from now on, or nothing.
+using NetNews = std::function<std::optional<guard::NetRules>()>;
+
 struct Request {
   Policy policy;
   std::string workspace;  // absolute
@@ -26,6 +30,8 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+  NetNews net_news;                   // may be empty
+  std::string program;                // of `cordon` itself, where this is it
   std::shared_ptr<audit::Log> audit;  // made by OpenAudit; none: RunOnce makes it
 };
 

@@ -78,14 +78,16 @@ void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {
 class BrokerThread final : public Broker {
  public:
   BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop, int pidfd,
-               const plan::Plan& plan, ViolationSink on_violation)
+               const plan::Plan& plan, BrokerHooks hooks)
       : plan_(plan),
         listener_(std::move(listener)),
         root_(std::move(root)),
         stop_(std::move(stop)),
-        violations_(std::move(on_violation)),
+        violations_(std::move(hooks.on_violation)),
         names_(plan_.fs, violations_),
-        sockets_(plan_, pidfd, names_, violations_) {}
+        sockets_(plan_, pidfd, names_, violations_) {
+    sockets_.SetBeforeConnect(std::move(hooks.before_connect));
+  }
 
   ~BrokerThread() override { Stop(); }
 
@@ -376,7 +378,7 @@ void Ignore(int) {}
 }  // namespace
 
 Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root, int pidfd,
-                                              const plan::Plan& plan, ViolationSink on_violation) {
+                                              const plan::Plan& plan, BrokerHooks hooks) {
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return base::SystemError("eventfd", errno);
   // Interrupts the threads that wait; without a handler it would not.
@@ -386,8 +388,8 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     action.sa_handler = Ignore;
     sigaction(SIGURG, &action, nullptr);
   }
-  auto broker = std::make_unique<BrokerThread>(
-      std::move(listener), std::move(root), std::move(stop), pidfd, plan, std::move(on_violation));
+  auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
+                                               std::move(stop), pidfd, plan, std::move(hooks));
   CORDON_TRY(broker->Begin());
   return broker;
 }

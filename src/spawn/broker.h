@@ -17,6 +17,7 @@
 
 #include "cordon/outcome.h"
 #include "plan/plan.h"
+#include "spawn/socket_maker.h"
 #include "spawn/violation_log.h"
 #include "sys/fd.h"
 
@@ -27,13 +28,19 @@ struct BrokerFindings {
   std::vector<std::string> new_repositories;
 };
 
+// Both are called on the broker's thread.
+struct BrokerHooks {
+  ViolationSink on_violation;
+  BeforeConnect before_connect;
+};
+
 class Broker {
  public:
   // Starts answering. `root` is the root of the sandbox's file system, `pidfd` its
   // first process (it must outlive the broker).
   static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
                                                int pidfd, const plan::Plan& plan,
-                                               ViolationSink on_violation);
+                                               BrokerHooks hooks);
   virtual ~Broker() = default;  // stops and joins
 
   // After the sandbox has ended.

@@ -77,7 +77,7 @@ class Run {
       sys::UniqueFd root = std::move(launched_.root);
       Result<std::unique_ptr<Broker>> broker =
           Broker::Start(std::move(launched_.listener), std::move(root), launched_.pidfd.get(),
-                        plan_, options_.on_violation);
+                        plan_, {options_.on_violation, options_.before_connect});
       if (!broker) {
         Kill();
         Reap();

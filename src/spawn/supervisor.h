@@ -9,6 +9,7 @@
 #include "cordon/outcome.h"
 #include "plan/plan.h"
 #include "spawn/launch.h"
+#include "spawn/socket_maker.h"
 #include "spawn/violation_log.h"
 
 namespace cordon::spawn {
@@ -36,6 +37,7 @@ struct SuperviseOptions {
   SelfProtection self = SelfProtection::kNone;
   SocketTaker on_sockets;
   ViolationSink on_violation;
+  BeforeConnect before_connect;  // on the broker's thread
 };
 
 // An Error means that the command never ran.
