@@ -62,7 +62,7 @@ class Cordon:
     """`cordon run` with one of its backends."""
 
     def __init__(self, backend):
-        self.name, self.tmpdir = backend, "/tmp"
+        self.name, self.tmpdir = backend, "$TMPDIR"
 
     def answers(self, fixture):
         done = run([cordon(), "run", "--backend", self.name, "--policy", policy_of(fixture),
@@ -76,7 +76,7 @@ class Cordon:
 
 class Oci:
     """`cordon export oci`, run by crun."""
-    name, tmpdir = "oci", "/tmp"
+    name, tmpdir = "oci", "$TMPDIR"
 
     def answers(self, fixture):
         if reason := engines.available("crun"):

@@ -188,6 +188,7 @@ UNDO = {
 
 
 def attempt(act, path, other, undo):
+    path = path.replace("$TMPDIR", os.environ.get("TMPDIR", "/tmp"))
     try:
         ACTS[act](path, other)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
