@@ -26,6 +26,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/linux/denied_calls.h"
+
 namespace {
 
 // What the program is for. Without namespaces the broker opens every file and
@@ -166,62 +168,10 @@ sock_filter SkipIfAny(uint32_t bits, uint8_t count) {
 scmp_arg_cmp Equal(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_EQ, value, 0}; }
 scmp_arg_cmp Not(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_NE, value, 0}; }
 void DenySurface(Filter& filter) {
-  for (const char* name : {"mount",
-                           "umount2",
-                           "pivot_root",
-                           "fsopen",
-                           "fsconfig",
-                           "fsmount",
-                           "fspick",
-                           "open_tree",
-                           "move_mount",
-                           "mount_setattr",
-                           "setns",
-                           "process_vm_readv",
-                           "process_vm_writev",
-                           "pidfd_getfd",
-                           "kcmp",
-                           "keyctl",
-                           "add_key",
-                           "request_key",
-                           "bpf",
-                           "perf_event_open",
-                           "userfaultfd",
-                           "kexec_load",
-                           "kexec_file_load",
-                           "init_module",
-                           "finit_module",
-                           "delete_module",
-                           "create_module",
-                           "swapon",
-                           "swapoff",
-                           "reboot",
-                           "settimeofday",
-                           "clock_settime",
-                           "clock_adjtime",
-                           "adjtimex",
-                           "acct",
-                           "quotactl",
-                           "quotactl_fd",
-                           "iopl",
-                           "ioperm",
-                           "syslog",
-                           "sethostname",
-                           "setdomainname",
-                           "open_by_handle_at",
-                           "lookup_dcookie",
-                           "fanotify_init",
-                           "vhangup",
-                           "nfsservctl",
-                           "uselib",
-                           "sysfs",
-                           "modify_ldt",
-                           "move_pages",
-                           "migrate_pages",
-                           "memfd_secret"}) {
+  for (const char* name : cordon::backend::kDeniedCalls) {
     filter.Add(kEperm, name);
   }
-  for (const char* name : {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}) {
+  for (const char* name : cordon::backend::kMissingCalls) {
     filter.Add(kEnosys, name);
   }
   // A process may trace its own children (PTRACE_TRACEME); attaching to

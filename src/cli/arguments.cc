@@ -121,7 +121,14 @@ class Parser {
     for (const auto& verb : arguments.verbs_) {
       CLI::App* below = app.add_subcommand(verb->name_, std::string(verb->summary_));
       Fill(*below, *verb);
-      below->callback([this, &verb] { arguments_.chosen_ = verb->action_; });
+      if (verb->command_ != nullptr) app.prefix_command();
+      below->callback([this, below, &verb] {
+        arguments_.chosen_ = verb->action_;
+        if (verb->command_ == nullptr) return;
+        // The library ends a verb at "--" and leaves the rest to its parent.
+        *verb->command_ = below->remaining();
+        if (verb->command_->empty()) *verb->command_ = app_.remaining();
+      });
     }
   }
 

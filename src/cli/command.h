@@ -31,6 +31,7 @@ Action SetupPlan(Arguments& arguments);
 Action SetupPolicy(Arguments& arguments);
 Action SetupProxy(Arguments& arguments);
 Action SetupConnect(Arguments& arguments);
+Action SetupExport(Arguments& arguments);
 Action SetupDoctor(Arguments& arguments);
 
 }  // namespace cordon::cli

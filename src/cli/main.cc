@@ -40,6 +40,8 @@ constexpr Subcommand kSubcommands[] = {
      SetupProxy},
     {"connect", "HOST PORT", "A connection by the proxy of the environment, for ProxyCommand",
      SetupConnect},
+    {"export", "seatbelt|oci DIR|k8s [OPTIONS] [--] CMD [ARG…]",
+     "The same boundary for another engine", SetupExport},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 

@@ -53,8 +53,9 @@ void AddRunFlags(Arguments& arguments, RunFlags& flags) {
   arguments.Flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
-                                     Purpose purpose) {
+Result<session::Unprivileged> TargetUser(const RunFlags& flags) { return ParseUser(flags.user); }
+
+Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv) {
   std::optional<host::Backend> backend;
   if (!flags.policy.backend.empty()) {
     CORDON_ASSIGN_OR_RETURN(backend, host::ParseBackend(flags.policy.backend));
@@ -81,6 +82,12 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
     if (guard::IsInside(here, request.workspace)) request.directory = here;
     free(here);
   }
+  return request;
+}
+
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose) {
+  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(flags, std::move(argv)));
   if (purpose == Purpose::kRun) CORDON_TRY(session::OpenAudit(request));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;

@@ -19,11 +19,16 @@ struct RunFlags {
 // Binds the flags; `flags` must outlive the parse.
 void AddRunFlags(Arguments& arguments, RunFlags& flags);
 
+// The request as a run of `argv` from here would have it, with no terminal.
+Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv);
+
+// Whom a run that is started by root is for: --user, or nobody.
+Result<session::Unprivileged> TargetUser(const RunFlags& flags);
+
 // kRun opens what only the caller's own rights may open: the audit log.
 enum class Purpose { kAsk, kRun };
 
-// The request as a run of `argv` from here would have it, with no terminal. A
-// process of root's has given up root for good after this.
+// As ReadRequest. A process of root's has given up root for good after this.
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
                                      Purpose purpose);
 
