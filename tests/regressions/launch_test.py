@@ -108,7 +108,8 @@ def seed_11_the_environment_is_not_inherited(f, profile):
 
 @SUITE.test("seed 12")
 def seed_12_what_cannot_be_enforced_is_refused(f, profile):
-    """Where user namespaces cannot be made, the command does not run at all."""
+    """Where user namespaces cannot be made, a run that names them does not run at all; one that names
+    nothing takes the next backend, and says so."""
     done = sh(f, profile, "echo RAN", ["--backend", "bubblewrap"])
     assert done.returncode == 125 and b"RAN" not in done.stdout, done
     code = ("import ctypes,os,sys\n"
@@ -121,8 +122,14 @@ def seed_12_what_cannot_be_enforced_is_refused(f, profile):
             "assert libc.prctl(22,2,ctypes.c_char_p(prog))==0\n"
             "os.execv(sys.argv[1],sys.argv[1:])\n")
     if os.geteuid() != 0:  # root first becomes someone else, and no_new_privs is no hindrance there
-        done = subprocess.run([PYTHON, "-c", code, *f.command(profile, ["echo", "RAN"])], cwd=f.ws,
-                              env=f.environment(), capture_output=True)
+        def run(*flags):
+            return subprocess.run([PYTHON, "-c", code, *f.command(profile, ["echo", "RAN"], [*flags])], cwd=f.ws,
+                                  env=f.environment(), capture_output=True)
+        done = run()
+        assert done.returncode == 0 and b"RAN" in done.stdout and b"backend landlock" in done.stderr, done
+        done = run("--require", "pid")
+        assert done.returncode == 125 and b"RAN" not in done.stdout, done
+        done = run("--backend", "namespaces")
         assert done.returncode == 125 and b"RAN" not in done.stdout and b"namespace" in done.stderr, done
 
 
