@@ -323,7 +323,7 @@ Answer<void> SocketMaker::Listen(const Caller& caller) {
     socket = std::move(kept->second);
     kept_.erase(kept);
   }
-  if (!socket) return Fail(socket.error());
+  if (!socket) return Fail(socket.error() == EPERM ? EACCES : socket.error());
   int domain = DomainOf(socket->get());
   if (domain < 0) return Fail(ENOTSOCK);
   if (domain != AF_UNIX && plan_.net.mode != NetMode::kOpen) {

@@ -110,30 +110,42 @@ long Open(long at, const char* name) {
   return Syscall(__NR_openat, at, Arg(name), kFlags);
 }
 
-// Empties `directory`. However deep a tree is, no more than two descriptors are
-// open: what lies in a directory of it is first moved up.
+// Moves all that is in the directory `name` up beside it. True: something moved or went.
+bool Unpack(long directory, const char* name, long& serial) {
+  long inner = Open(directory, name);
+  if (inner < 0) return false;
+  Syscall(__NR_fchmodat, directory, Arg(name), 0700);
+  bool progress = false;
+  ForEachEntry(inner, [&](const Entry& below) {
+    bool gone = Syscall(__NR_unlinkat, inner, Arg(below.name), 0) == 0;
+    if (!gone) {
+      char up[32];
+      AppendNumber(AppendText(up, ".up-"), ++serial);
+      // A directory that is moved is written to.
+      Syscall(__NR_fchmodat, inner, Arg(below.name), 0700);
+      gone = Syscall(__NR_renameat2, inner, Arg(below.name), directory, Arg(up), 0) == 0;
+    }
+    progress = gone || progress;
+  });
+  Syscall(__NR_close, inner);
+  return progress;
+}
+
+// Empties `directory`. However deep a tree is, no more than two descriptors are open:
+// what lies in a directory of it is first moved up.
 bool Empty(long directory, long& serial) {
-  bool again = true;
-  for (int rounds = 0; again && rounds < 1'000'000; ++rounds) {
-    again = false;
+  bool left = true, progress = true;
+  while (left && progress) {
+    left = progress = false;
     Syscall(__NR_lseek, directory, 0, SEEK_SET);
     ForEachEntry(directory, [&](const Entry& entry) {
-      if (Syscall(__NR_unlinkat, directory, Arg(entry.name), 0) == 0) return;
-      again = true;
-      if (Syscall(__NR_unlinkat, directory, Arg(entry.name), AT_REMOVEDIR) == 0) return;
-      long inner = Open(directory, entry.name);
-      if (inner < 0) return;
-      Syscall(__NR_fchmodat, directory, Arg(entry.name), 0700);
-      ForEachEntry(inner, [&](const Entry& below) {
-        if (Syscall(__NR_unlinkat, inner, Arg(below.name), 0) == 0) return;
-        char name[32];
-        AppendNumber(AppendText(name, ".up-"), ++serial);
-        Syscall(__NR_renameat2, inner, Arg(below.name), directory, Arg(name), 0);
-      });
-      Syscall(__NR_close, inner);
+      bool gone = Syscall(__NR_unlinkat, directory, Arg(entry.name), 0) == 0 ||
+                  Syscall(__NR_unlinkat, directory, Arg(entry.name), AT_REMOVEDIR) == 0;
+      left = left || !gone;
+      progress = gone || Unpack(directory, entry.name, serial) || progress;
     });
   }
-  return !again;
+  return !left;
 }
 
 // `directory` is the one that was made, whatever its name leads to by now.

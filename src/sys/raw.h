@@ -138,13 +138,14 @@ inline long Clone3(const CloneArgs& args, int (*entry)(void*), void* argument) n
   return CloneCall(__NR_clone3, Arg(&args), sizeof(args), entry, argument);
 }
 
-// As Clone3. Container engines answer ENOSYS to clone3, whose flags they cannot see:
-// clone does without CLONE_PIDFD and CLONE_CLEAR_SIGHAND, which the caller makes up for.
+// As Clone3. Container engines answer ENOSYS or EPERM to clone3, whose flags they cannot
+// see: clone does without CLONE_PIDFD and CLONE_CLEAR_SIGHAND, which the caller makes up for.
 inline long CloneAnyway(const CloneArgs& args, int (*entry)(void*), void* argument) noexcept {
   long result = Clone3(args, entry, argument);
-  constexpr long kNoSuchCall = -38;
-  if (result != kNoSuchCall) return result;
-  constexpr uint64_t kPidfd = 0x1000;
+  constexpr long kNoSuchCall = -38, kRefused = -1;
+  constexpr uint64_t kPidfd = 0x1000, kNamespaces = 0x7e020080;
+  bool plain = (args.flags & kNamespaces) == 0;
+  if (result != kNoSuchCall && !(result == kRefused && plain)) return result;
   auto flags = static_cast<long>((args.flags & 0xffffffff & ~kPidfd) | args.exit_signal);
   return CloneCall(__NR_clone, flags, static_cast<long>(args.stack + args.stack_size), entry,
                    argument);
