@@ -379,7 +379,7 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
     bool captured = std::ranges::find(ports, target.port()) != ports.end();
     if (captured && IsLoopback(target)) return Fail(ECONNREFUSED);
     bool elsewhere =
-        !captured && !IsLoopback(target) && TypeOf(pending.socket.get()) == SOCK_STREAM;
+        !captured && !IsLoopback(target) && TypeOf(pending.borrowed.socket.get()) == SOCK_STREAM;
     if (elsewhere && before_connect_) before_connect_(target.bytes);
   }
   if (domain != AF_UNIX || target.family() != AF_UNIX) return pending;

@@ -1,5 +1,5 @@
-// Runs in: supervisor, and when building. System calls that no command inside has, by name: for the seccomp programs
-// (tools/gen_seccomp.cc) and for engines that take names.
+// Runs in: supervisor, and when building. System calls that no command inside has, by name: for the
+// seccomp programs (tools/gen_seccomp.cc) and for engines that take names.
 #pragma once
 
 #include <array>
