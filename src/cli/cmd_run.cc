@@ -30,6 +30,7 @@ unsigned TerminalStreams() {
 }
 
 Result<Outcome> Run(const Options& options) {
+  std::unique_ptr<spawn::Clone> clone = session::BeginClone();
   CORDON_ASSIGN_OR_RETURN(session::Request request,
                           MakeRequest(options.flags, options.argv, Purpose::kRun));
   if (unsigned streams = options.json ? 0 : TerminalStreams(); streams != 0) {
@@ -42,7 +43,8 @@ Result<Outcome> Run(const Options& options) {
                                                             : spawn::OutputMode::kPass;
   return session::RunOnce(
       request,
-      {.output = output, .signal_fd = signals.get(), .self = spawn::SelfProtection::kSealed});
+      {.output = output, .signal_fd = signals.get(), .self = spawn::SelfProtection::kSealed},
+      std::move(clone));
 }
 
 int Report(const Options& options, const Result<Outcome>& outcome) {

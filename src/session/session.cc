@@ -150,6 +150,12 @@ Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
                                                   : backend::CompileNone(plan, facts);
 }
 
+// The clone if it has these namespaces, or another one.
+std::unique_ptr<spawn::Clone> Fitting(std::unique_ptr<spawn::Clone> clone, uint64_t namespaces) {
+  if (clone && clone->namespaces() == namespaces) return clone;
+  return std::make_unique<spawn::Clone>(namespaces);
+}
+
 // From the plan to the outcome. `made`: sockets of the host's network, in place of
 // those that a namespace would have.
 Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
@@ -161,9 +167,7 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, Compile(plan));
   LeaveOut(spec);
-  if (clone->namespaces() != spec.namespaces) {
-    clone = std::make_unique<spawn::Clone>(spec.namespaces);
-  }
+  clone = Fitting(std::move(clone), spec.namespaces);
   audit::Log* log = request.audit.get();
   Egress egress(plan.net, log);
   if (interception) egress.LookInto(*interception);
@@ -193,10 +197,10 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
 
 // By one backend.
 Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
-                      const spawn::SuperviseOptions& options) {
+                      const spawn::SuperviseOptions& options, std::unique_ptr<spawn::Clone> clone) {
   bool namespaces = ground.backend == host::Backend::kNamespaces;
-  auto clone = std::make_unique<spawn::Clone>(
-      namespaces ? backend::NamespacesFor(request.policy.net.mode) : 0);
+  clone =
+      Fitting(std::move(clone), namespaces ? backend::NamespacesFor(request.policy.net.mode) : 0);
   Result<plan::Plan> plan = MakePlanFor(request, Caches::kMake, ground);
   if (plan) LeaveOut(request, *plan);
   audit::Log* log = request.audit.get();
@@ -219,15 +223,15 @@ Result<Outcome> RunWithoutNamespaces(host::Backend backend, const Request& reque
   }
   spawn::SuperviseOptions watched = options;
   watched.on_launch = [&](pid_t init) { watcher.Watch(init); };
-  return RunOn(ground, std::move(sockets), request, watched);
+  return RunOn(ground, std::move(sockets), request, watched, nullptr);
 }
 
 Result<Outcome> RunBy(host::Backend backend, const Request& request,
-                      const spawn::SuperviseOptions& options) {
+                      const spawn::SuperviseOptions& options, std::unique_ptr<spawn::Clone> clone) {
   if (backend != host::Backend::kNamespaces) {
     return RunWithoutNamespaces(backend, request, options);
   }
-  return RunOn({}, {}, request, options);
+  return RunOn({}, {}, request, options, std::move(clone));
 }
 
 // What a launch says that the host does not let be made.
@@ -237,14 +241,15 @@ bool CannotBeMade(const Error& error) {
 
 // Trying is the quickest way to know: a launch that fails has run nothing, and only
 // then is it worth the time to ask what this host can do.
-Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions& options) {
-  Result<Outcome> outcome =
-      RunBy(request.backend.value_or(host::Backend::kNamespaces), request, options);
+Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions& options,
+                          std::unique_ptr<spawn::Clone> clone) {
+  Result<Outcome> outcome = RunBy(request.backend.value_or(host::Backend::kNamespaces), request,
+                                  options, std::move(clone));
   if (outcome || !CannotBeMade(outcome.error())) return outcome;
   bool chosen = request.backend.has_value();
   if (!chosen &&
       host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
-    return RunBy(host::Backend::kLandlock, request, options);
+    return RunBy(host::Backend::kLandlock, request, options, nullptr);
   }
   if (outcome.error().reason != Reason::kUserNamespaces) return outcome;
   return WithCause(std::move(outcome).error());
@@ -273,12 +278,18 @@ Result<plan::Plan> Prepare(const Request& request) {
                      {.backend = request.backend.value_or(host::Backend::kNamespaces)});
 }
 
-Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
-  if (request.policy.audit.log.empty()) return RunByBest(request, options);
+std::unique_ptr<spawn::Clone> BeginClone() {
+  if (geteuid() == 0) return nullptr;
+  return std::make_unique<spawn::Clone>(backend::NamespacesFor(NetMode::kNone));
+}
+
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options,
+                        std::unique_ptr<spawn::Clone> clone) {
+  if (request.policy.audit.log.empty()) return RunByBest(request, options, std::move(clone));
   Request seen = request;
   CORDON_TRY(OpenAudit(seen));
   audit::Log& log = *seen.audit;
-  Result<Outcome> outcome = RunByBest(seen, options);
+  Result<Outcome> outcome = RunByBest(seen, options, std::move(clone));
   std::ignore = log.Record(EndOf(outcome, log.lost()));
   if (outcome && log.lost() > 0) {
     outcome->audit_problem = std::to_string(log.lost()) + " events lost: " + log.problem();

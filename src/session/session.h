@@ -43,9 +43,14 @@ std::string StateDirectory(const std::map<std::string, std::string>& environment
 // What would be done. Nothing is changed on the host.
 Result<plan::Plan> Prepare(const Request& request);
 
-// Does it. With `audit.log` every decision of the run is an event there, from before
-// the command can do anything to after it has ended.
-Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
+// Begins what takes longest, before there is a request: namespaces for a run by this
+// user. Nothing if the process still has root to give up.
+std::unique_ptr<spawn::Clone> BeginClone();
+
+// Does it, by the clone if it is of use. With `audit.log` every decision of the run is an event
+// there, from before the command can do anything to after it has ended.
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options,
+                        std::unique_ptr<spawn::Clone> clone = nullptr);
 
 // Gives up root for `target` (none: nobody) in this process for good, with the
 // directories of the request id-mapped. Where a file system cannot be, the process
