@@ -238,15 +238,16 @@ ArgumentChecks::Block TerminalTricks() {
 }
 
 // What changes a file or a directory through a descriptor that only reads it; a
-// read-only mount would refuse these. Of btrfs all but cloning.
+// read-only mount would refuse these. Of btrfs all but cloning. And whom a descriptor
+// signals.
 ArgumentChecks::Block ChangesByReaders() {
   constexpr uint32_t kSetFlags = 0x40086602, kSetFlags32 = 0x40046602, kSetVersion = 0x40087602,
                      kSetVersion32 = 0x40047602, kSetXattr = 0x401c5820, kVerity = 0x40806685,
-                     kEncryption = 0x800c6613;
+                     kEncryption = 0x800c6613, kFileOwner = 0x8901, kSocketOwner = 0x8902;
   constexpr uint32_t kClone = 0x40049409, kCloneRange = 0x4020940d, kDedupe = 0xc0189436;
   ArgumentChecks::Block block = {Argument(1)};
-  const uint32_t changes[] = {kSetFlags, kSetFlags32, kSetVersion, kSetVersion32,
-                              kSetXattr, kVerity,     kEncryption};
+  const uint32_t changes[] = {kSetFlags, kSetFlags32, kSetVersion, kSetVersion32, kSetXattr,
+                              kVerity,   kEncryption, kFileOwner,  kSocketOwner};
   uint8_t left = std::size(changes);
   for (uint32_t request : changes) block.push_back(SkipIf(request, left--));
   // Reached by falling through: none of them.
@@ -468,6 +469,15 @@ void NotifyScheduling(Filter& filter) {
   filter.Add(SCMP_ACT_NOTIFY, "ioprio_set", {Not(0, kIoPriorityUser), Not(1, 0)});
 }
 
+// Whom the kernel signals when a descriptor is ready: a way to signal anyone. A number
+// is asked about; where it is behind a pointer, refused.
+void AskForOwners(ArgumentChecks& checks) {
+  constexpr uint32_t kSetOwner = 8, kSetOwnerEx = 15;  // F_SETOWN, F_SETOWN_EX
+  checks.Add("fcntl", {Argument(1), SkipIf(kSetOwner, 2),
+                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSetOwnerEx, 0, 2), Return(kEperm),
+                       Return(SECCOMP_RET_USER_NOTIF)});
+}
+
 // Shared memory, semaphores and queues of System V, and queues of POSIX, are the
 // host's own: there is no way to tell whose they are.
 void DenyIpc(Filter& filter) {
@@ -518,6 +528,7 @@ std::vector<sock_filter> Build(Purpose purpose) {
   if (WithoutNamespaces(purpose)) {
     NotifyAll(filter, checks);
     NotifyScheduling(filter);
+    AskForOwners(checks);
     DenyIpc(filter);
   } else {
     Notify(filter, checks);

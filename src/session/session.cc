@@ -200,8 +200,14 @@ bool CannotBeMade(const Error& error) {
 }  // namespace
 
 Result<plan::Plan> Prepare(const Request& request) {
-  return MakePlanFor(request, Caches::kLookOnly,
-                     {.backend = request.backend.value_or(host::Backend::kNamespaces)});
+  Ground ground;
+  if (request.backend) {
+    ground.backend = *request.backend;
+  } else if (!host::ExamineUserNamespaces().available &&
+             host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+    ground.backend = host::Backend::kLandlock;
+  }
+  return MakePlanFor(request, Caches::kLookOnly, ground);
 }
 
 // Trying is the quickest way to know: a launch that fails has run nothing, and only

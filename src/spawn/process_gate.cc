@@ -45,6 +45,8 @@ std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const 
     case __NR_sched_setparam:
     case __NR_sched_setattr:
       return Schedule(pid(0));
+    case __NR_fcntl:  // F_SETOWN
+      return Own(caller, pid(2));
     case __NR_setpriority:
       if (caller.argument(0) != PRIO_PROCESS) return Fail(EPERM);
       return Schedule(pid(1));
@@ -58,6 +60,15 @@ std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const 
 
 Answer<Verdict> ProcessGate::Schedule(pid_t target) const {
   if (!IsInTree(target, init_)) return Fail(ESRCH);
+  return Verdict::kContinue;
+}
+
+// Whom a descriptor signals when it is ready: a process of the sandbox, or the
+// caller's own group.
+Answer<Verdict> ProcessGate::Own(const Caller& caller, pid_t target) const {
+  if (target == 0) return Verdict::kContinue;
+  if (target > 0) return Schedule(target);
+  if (-target != GroupOf(ProcessOf(caller.tid()))) return Fail(EPERM);
   return Verdict::kContinue;
 }
 

@@ -26,6 +26,7 @@ class ProcessGate {
   Answer<Verdict> KillThread(const Caller& caller, pid_t thread, int signal) const;
   Answer<Verdict> KillByDescriptor(const Caller& caller) const;
   Answer<Verdict> Schedule(pid_t target) const;
+  Answer<Verdict> Own(const Caller& caller, pid_t target) const;
 
   pid_t init_;
   Signals signals_;

@@ -501,6 +501,20 @@ TEST(SeccompLandlock, ReadersChangeNothing) {
   }
 }
 
+TEST(SeccompLandlock, WhomADescriptorSignalsIsAskedAbout) {
+  for (const auto& [mode, program] : kLandlock) {
+    for (uint64_t high : {0ull, 1ull << 32}) {
+      EXPECT_EQ(Action(SYS_fcntl, {3, F_SETOWN | high, 77}, program), kNotify);
+      EXPECT_EQ(Action(SYS_fcntl, {3, 15 | high, 77}, program), kEperm);  // F_SETOWN_EX
+      EXPECT_EQ(Action(SYS_ioctl, {3, 0x8901 | high}, program), kEperm);
+      EXPECT_EQ(Action(SYS_ioctl, {3, 0x8902 | high}, program), kEperm);
+    }
+    EXPECT_EQ(Action(SYS_fcntl, {3, F_SETFL, O_ASYNC}, program), kAllow);
+    EXPECT_EQ(Action(SYS_fcntl, {3, F_DUPFD_CLOEXEC, 10}, program), kAllow);
+    EXPECT_EQ(Action(SYS_ioctl, {3, 0x8903}, program), kAllow);  // FIOGETOWN
+  }
+}
+
 TEST(SeccompLandlock, PrioritiesOfOthersAreAskedAbout) {
   for (const auto& [mode, program] : kLandlock) {
     for (long number : {SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam}) {
