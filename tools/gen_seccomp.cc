@@ -29,6 +29,9 @@ namespace {
 // changes every name, and the network is the host's: sockets are limited by mode.
 enum class Purpose { kNamespaces, kNesting, kLandlockNone, kLandlockProxy, kLandlockOpen };
 
+// Whether new processes are counted by the broker: without namespaces, with a limit.
+enum class Processes { kAny, kCounted };
+
 bool WithoutNamespaces(Purpose purpose) {
   return purpose != Purpose::kNamespaces && purpose != Purpose::kNesting;
 }
@@ -271,12 +274,17 @@ void DenyPersonas(ArgumentChecks& checks) {
              {Argument(0), SkipIf(0xffffffff, 2), SkipUnlessAny(kFlags, 1), Return(kEperm)});
 }
 
-void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Purpose purpose) {
+void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Purpose purpose, Processes processes) {
   uint32_t refused = purpose == Purpose::kNesting ? uint32_t{CLONE_NEWCGROUP} : kNamespaceFlags;
   checks.Add("unshare", {Argument(0), SkipUnlessAny(refused, 1), Return(kEperm)});
   // In clone() the low byte is the exit signal, so CLONE_NEWTIME cannot be
   // asked for there.
-  checks.Add("clone", {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)});
+  ArgumentChecks::Block clone = {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)};
+  if (processes == Processes::kCounted) {
+    clone.push_back(Return(SECCOMP_RET_USER_NOTIF));
+    for (const char* name : {"fork", "vfork"}) filter.Add(SCMP_ACT_NOTIFY, name);
+  }
+  checks.Add("clone", clone);
   if (purpose != Purpose::kNesting) filter.Add(kEperm, "chroot");
 }
 
@@ -508,7 +516,7 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 
 // The architecture first: all later numbers are this one's. Numbers past the last
 // known one do not exist; x32 numbers are past it too.
-std::vector<sock_filter> Build(Purpose purpose) {
+std::vector<sock_filter> Build(Purpose purpose, Processes processes = Processes::kAny) {
   Filter filter;
   ArgumentChecks checks;
   DenySurface(filter);
@@ -516,7 +524,7 @@ std::vector<sock_filter> Build(Purpose purpose) {
   if (WithoutNamespaces(purpose)) Append(ioctl, ChangesByReaders());
   checks.Add("ioctl", ioctl);
   DenyPersonas(checks);
-  DenyNamespaces(filter, checks, purpose);
+  DenyNamespaces(filter, checks, purpose, processes);
   DenySetuid(checks, purpose);
   bool quiet = purpose == Purpose::kLandlockNone || purpose == Purpose::kLandlockProxy;
   if (quiet) {
@@ -557,6 +565,9 @@ int main() {
   Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
   Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
   Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
+  Print("kSeccompCountedNone", Build(Purpose::kLandlockNone, Processes::kCounted));
+  Print("kSeccompCountedProxy", Build(Purpose::kLandlockProxy, Processes::kCounted));
+  Print("kSeccompCountedOpen", Build(Purpose::kLandlockOpen, Processes::kCounted));
   std::printf("}  // namespace cordon::backend\n");
   return 0;
 }

@@ -136,10 +136,10 @@ Error WithCause(Error error) {
 
 Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
   if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
+  if (plan.backend == host::Backend::kLandlock) return backend::CompileLandlock(plan);
   host::Facts facts = host::ProbeFacts();
   if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
-  return plan.backend == host::Backend::kLandlock ? backend::CompileLandlock(plan, facts)
-                                                  : backend::CompileNone(plan, facts);
+  return backend::CompileNone(plan, facts);
 }
 
 // By one backend. `made`: sockets of the host's network, in place of those that a

@@ -12,6 +12,12 @@
 #include "spawn/process_tree.h"
 #include "spawn/watch.h"
 
+// Calls that newer architectures do not have get numbers that never come.
+#ifndef __NR_fork
+#define __NR_fork (-21)
+#define __NR_vfork (-22)
+#endif
+
 namespace cordon::spawn {
 namespace {
 
@@ -23,9 +29,13 @@ constexpr uint64_t kIoPriorityProcess = 1;
 
 }  // namespace
 
-std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const {
+std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) {
   auto pid = [&](int index) { return static_cast<pid_t>(caller.descriptor(index)); };
   switch (caller.call()) {
+    case __NR_clone:
+    case __NR_fork:
+    case __NR_vfork:
+      return Fork();
     case __NR_kill:
       return Kill(caller, pid(0), caller.descriptor(1));
     case __NR_tkill:
@@ -56,6 +66,23 @@ std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const 
     default:
       return std::nullopt;
   }
+}
+
+// Its arguments are values, and only how many there are decides. What was allowed a
+// moment ago counts as not seen yet: at the limit it may be a few less.
+Answer<Verdict> ProcessGate::Fork() {
+  if (!limit_) return Verdict::kContinue;
+  constexpr std::chrono::milliseconds kMoment{20};
+  Clock::time_point now = Clock::now();
+  while (!recent_.empty() && recent_.front() < now - kMoment) recent_.pop_front();
+  if (allowed_ == 0) {
+    uint64_t used = CountTasks(init_) + recent_.size();
+    if (used >= *limit_) return Fail(EAGAIN);
+    allowed_ = *limit_ - used;
+  }
+  --allowed_;
+  recent_.push_back(now);
+  return Verdict::kContinue;
 }
 
 Answer<Verdict> ProcessGate::Schedule(pid_t target) const {

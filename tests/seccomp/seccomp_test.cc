@@ -364,6 +364,9 @@ TEST(Seccomp, Protocols) {
 const std::map<std::string, Program> kLandlock = {{"none", cordon::backend::kSeccompLandlockNone},
                                                   {"proxy", cordon::backend::kSeccompLandlockProxy},
                                                   {"open", cordon::backend::kSeccompLandlockOpen}};
+const std::map<std::string, Program> kCounted = {{"none", cordon::backend::kSeccompCountedNone},
+                                                 {"proxy", cordon::backend::kSeccompCountedProxy},
+                                                 {"open", cordon::backend::kSeccompCountedOpen}};
 
 // Answered by the broker whatever the arguments are, besides those above.
 const std::set<long> kNotifiedToo = {
@@ -420,6 +423,22 @@ TEST(SeccompLandlock, EveryNumberHasTheActionOfTheTable) {
                                                                                         : kAllow;
       EXPECT_EQ(Action(number, {}, program), expected) << mode << " " << number;
     }
+  }
+}
+
+TEST(SeccompLandlock, CountedProgramsAskAboutNewProcessesBesides) {
+  const std::set<long> forks = {SYS_clone,
+#if defined(__x86_64__)
+                                SYS_fork, SYS_vfork
+#endif
+  };
+  for (const auto& [mode, program] : kCounted) {
+    EXPECT_LE(program.size(), size_t{BPF_MAXINSNS});
+    for (long number = 0; number <= 600; ++number) {
+      uint32_t expected = forks.contains(number) ? kNotify : Action(number, {}, kLandlock.at(mode));
+      EXPECT_EQ(Action(number, {}, program), expected) << mode << " " << number;
+    }
+    EXPECT_EQ(Action(SYS_clone, {CLONE_NEWUSER}, program), kEperm);
   }
 }
 

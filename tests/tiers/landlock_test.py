@@ -381,6 +381,25 @@ test "$(echo in | cat /dev/stdin)" = in; echo gone > /dev/null
 
 
 @case
+def processes_are_counted(place):
+    script = """
+import os, time
+children = []
+try:
+    for _ in range(60):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+        children.append(child)
+    print("all")
+except BlockingIOError:
+    print("limited", 5 < len(children) < 40)
+"""
+    expect(python(place, script, flags=(*STRICT, "--processes", "40")) == ["limited", "True"], "40")
+    expect(python(place, script, flags=STRICT) == ["all"], "no limit")
+
+
+@case
 def too_much_in_the_temporary_directory_ends_the_run(place):
     policy = place.write(os.path.join(place.outside, "policy.toml"),
                          'preset = "strict"\nfs.temp_size = "8MiB"\nnet.mode = "none"\n')
