@@ -11,7 +11,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of g++ 12 in optimised standard library code.
   target_compile_options(cordon_warnings INTERFACE -Wno-restrict -Wno-array-bounds
-    -Wno-stringop-overflow -Wno-maybe-uninitialized)
+    -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-mismatched-new-delete)
 endif()
 target_compile_definitions(cordon_flags INTERFACE _GLIBCXX_ASSERTIONS FMT_HEADER_ONLY)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")

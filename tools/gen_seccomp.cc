@@ -1,7 +1,8 @@
 // Build-time generator: compiles the seccomp filters with libseccomp into
 // decision trees and prints them as C++ arrays, so that a run installs a
-// ready program and the binary carries no compiler. The policy itself is the
-// list below; tests/seccomp evaluates the result for every system call.
+// ready program and the binary carries no compiler. The policies themselves, of
+// the sandbox and of the TLS companion ("tls" as an argument), are the lists below;
+// tests/seccomp evaluates the results for every system call.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -11,6 +12,7 @@
 #include <netinet/in.h>
 #include <seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,8 +22,11 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "backend/linux/denied_calls.h"
 
 namespace {
 
@@ -55,7 +60,7 @@ constexpr uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUT
 
 class Filter {
  public:
-  Filter() : context_(seccomp_init(SCMP_ACT_ALLOW)) {
+  explicit Filter(uint32_t otherwise) : context_(seccomp_init(otherwise)) {
     seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     seccomp_attr_set(context_, SCMP_FLTATR_API_TSKIP, 1);
@@ -166,62 +171,10 @@ sock_filter SkipIfAny(uint32_t bits, uint8_t count) {
 scmp_arg_cmp Equal(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_EQ, value, 0}; }
 scmp_arg_cmp Not(unsigned arg, uint64_t value) { return {arg, SCMP_CMP_NE, value, 0}; }
 void DenySurface(Filter& filter) {
-  for (const char* name : {"mount",
-                           "umount2",
-                           "pivot_root",
-                           "fsopen",
-                           "fsconfig",
-                           "fsmount",
-                           "fspick",
-                           "open_tree",
-                           "move_mount",
-                           "mount_setattr",
-                           "setns",
-                           "process_vm_readv",
-                           "process_vm_writev",
-                           "pidfd_getfd",
-                           "kcmp",
-                           "keyctl",
-                           "add_key",
-                           "request_key",
-                           "bpf",
-                           "perf_event_open",
-                           "userfaultfd",
-                           "kexec_load",
-                           "kexec_file_load",
-                           "init_module",
-                           "finit_module",
-                           "delete_module",
-                           "create_module",
-                           "swapon",
-                           "swapoff",
-                           "reboot",
-                           "settimeofday",
-                           "clock_settime",
-                           "clock_adjtime",
-                           "adjtimex",
-                           "acct",
-                           "quotactl",
-                           "quotactl_fd",
-                           "iopl",
-                           "ioperm",
-                           "syslog",
-                           "sethostname",
-                           "setdomainname",
-                           "open_by_handle_at",
-                           "lookup_dcookie",
-                           "fanotify_init",
-                           "vhangup",
-                           "nfsservctl",
-                           "uselib",
-                           "sysfs",
-                           "modify_ldt",
-                           "move_pages",
-                           "migrate_pages",
-                           "memfd_secret"}) {
+  for (const char* name : cordon::backend::kDeniedCalls) {
     filter.Add(kEperm, name);
   }
-  for (const char* name : {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}) {
+  for (const char* name : cordon::backend::kMissingCalls) {
     filter.Add(kEnosys, name);
   }
   // A process may trace its own children (PTRACE_TRACEME); attaching to
@@ -517,7 +470,7 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 // The architecture first: all later numbers are this one's. Numbers past the last
 // known one do not exist; x32 numbers are past it too.
 std::vector<sock_filter> Build(Purpose purpose, Processes processes = Processes::kAny) {
-  Filter filter;
+  Filter filter(SCMP_ACT_ALLOW);
   ArgumentChecks checks;
   DenySurface(filter);
   ArgumentChecks::Block ioctl = TerminalTricks();
@@ -554,20 +507,57 @@ std::vector<sock_filter> Build(Purpose purpose, Processes processes = Processes:
   return program;
 }
 
-}  // namespace
+// The companion, once it has begun: it works with the descriptors that it is handed.
+// It makes no socket, connects and opens nothing, sends no descriptor on and maps
+// no code.
+std::vector<sock_filter> BuildCompanion() {
+  Filter filter(kEperm);
+  for (const char* name :
+       {"read",           "write",        "recvfrom",        "recvmsg",     "shutdown",
+        "close",          "epoll_ctl",    "epoll_wait",      "epoll_pwait", "futex",
+        "munmap",         "mremap",       "madvise",         "brk",         "clock_gettime",
+        "gettimeofday",   "time",         "getrandom",       "getpid",      "gettid",
+        "rt_sigprocmask", "rt_sigreturn", "restart_syscall", "sched_yield", "exit",
+        "exit_group"}) {
+    filter.Add(SCMP_ACT_ALLOW, name);
+  }
+  filter.Add(SCMP_ACT_ALLOW, "sendto", {Equal(4, 0)});  // to whom it is connected
+  for (const char* name : {"mmap", "mprotect"}) {
+    filter.Add(SCMP_ACT_ALLOW, name, {{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}});
+  }
+  for (uint64_t command : {F_GETFL, F_SETFL}) {
+    filter.Add(SCMP_ACT_ALLOW, "fcntl", {Equal(1, command)});
+  }
+  std::vector<sock_filter> program;
+  filter.AppendTo(program);
+  return program;
+}
 
-int main() {
+void Begin(const char* space) {
   std::printf(
       "// Generated by tools/gen_seccomp.cc. Do not edit.\n#pragma once\n\n"
-      "#include <linux/filter.h>\n\nnamespace cordon::backend {\n\n");
-  Print("kSeccompProgram", Build(Purpose::kNamespaces));
-  Print("kSeccompProgramNesting", Build(Purpose::kNesting));
-  Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
-  Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
-  Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
-  Print("kSeccompCountedNone", Build(Purpose::kLandlockNone, Processes::kCounted));
-  Print("kSeccompCountedProxy", Build(Purpose::kLandlockProxy, Processes::kCounted));
-  Print("kSeccompCountedOpen", Build(Purpose::kLandlockOpen, Processes::kCounted));
-  std::printf("}  // namespace cordon::backend\n");
+      "#include <linux/filter.h>\n\nnamespace cordon::%s {\n\n",
+      space);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool companion = argc > 1 && std::string_view(argv[1]) == "tls";
+  const char* space = companion ? "tls" : "backend";
+  Begin(space);
+  if (companion) {
+    Print("kCompanionProgram", BuildCompanion());
+  } else {
+    Print("kSeccompProgram", Build(Purpose::kNamespaces));
+    Print("kSeccompProgramNesting", Build(Purpose::kNesting));
+    Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
+    Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
+    Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
+    Print("kSeccompCountedNone", Build(Purpose::kLandlockNone, Processes::kCounted));
+    Print("kSeccompCountedProxy", Build(Purpose::kLandlockProxy, Processes::kCounted));
+    Print("kSeccompCountedOpen", Build(Purpose::kLandlockOpen, Processes::kCounted));
+  }
+  std::printf("}  // namespace cordon::%s\n", space);
   return 0;
 }

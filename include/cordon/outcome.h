@@ -61,6 +61,7 @@ struct [[nodiscard]] Outcome {
   std::vector<Violation> violations;
   std::vector<std::string> new_repositories;  // git directories that the run made
   std::vector<std::string> dropped_environment;
+  std::string audit_problem;  // why audit.log lacks events of this run; empty: it lacks none
   bool operator==(const Outcome&) const = default;
 
   // What a shell would say: the command's own status, 124 timed out, 126 and

@@ -48,10 +48,12 @@ enum class Code {
   /* launch */                                 \
   X(kUserNamespaces, "user_namespaces")        \
   X(kSetupFailed, "setup_failed")              \
+  X(kExternalFailed, "external_failed")        \
   X(kExecFailed, "exec_failed")                \
   X(kExecNotFound, "exec_not_found")           \
   X(kExecDenied, "exec_denied")                \
   X(kSystemCall, "system_call")                \
+  X(kAuditFailed, "audit_failed")              \
   /* how a run ended */                        \
   X(kExited, "exited")                         \
   X(kSignaled, "signaled")                     \

@@ -42,6 +42,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 // Characters that show nothing or turn the writing direction: they make a text
 // look like another one.
 bool Deceptive(std::string_view sequence) {
+  if (sequence == "\u061c") return true;  // Arabic letter mark
   if (sequence.size() != 3) return false;
   auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
   unsigned code = ((byte(0) & 0x0fu) << 12) | ((byte(1) & 0x3fu) << 6) | (byte(2) & 0x3fu);

@@ -30,6 +30,8 @@ TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\x1b]52;c;x\x07"), "a\\x1b]52;c;x\\x07");
   EXPECT_EQ(Printable("caf\xc3\xa9 \xff"), "caf\xc3\xa9 \\xff");
   EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");  // C1 CSI
+  EXPECT_EQ(Printable("\x9b\x31m \u2028 \u2066 \u061c"),
+            "\\x9b1m \\xe2\\x80\\xa8 \\xe2\\x81\\xa6 \\xd8\\x9c");
   EXPECT_EQ(Printable("a\u202eb\u200bc"), "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8bc");
 }
 

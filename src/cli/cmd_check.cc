@@ -1,7 +1,6 @@
 // cordon check [POLICY] url URL|-
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -64,7 +63,7 @@ std::string Json(std::string_view value, const Answer& answer) {
       {"verdict", answer.allowed ? "allow" : "deny"},
       {"reason", answer.allowed ? "" : ReasonId(answer.reason)},
       {"detail", answer.detail}};
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string Text(std::string_view value, const Answer& answer) {
@@ -109,13 +108,13 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupCheck(CLI::App& app) {
+Action SetupCheck(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddPolicyFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Print JSON");
-  app.add_option("GUARD", options->guard, "url")->required();
-  app.add_option("VALUE", options->value, "What is checked; - reads one value a line")->required();
-  app.footer(
+  AddPolicyFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Required("GUARD", options->guard, "url");
+  arguments.Required("VALUE", options->value, "What is checked; - reads one value a line");
+  arguments.Footer(
       "Nothing is resolved or fetched. With policy flags the policy's net rules decide, without\n"
       "any the guard alone: http and https to any public host.\n"
       "Exit status: 0 allowed, 1 denied (of several: one of them), 2 it could not be answered.");

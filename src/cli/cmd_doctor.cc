@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -97,7 +96,7 @@ std::string Json(const Report& report) {
     json["features"][item.feature] = {
         {"level", LevelName(item.level)}, {"mechanism", item.mechanism}, {"note", item.note}};
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int Run(const Options& options) {
@@ -108,10 +107,10 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupDoctor(CLI::App& app) {
+Action SetupDoctor(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  app.add_flag("--json", options->json, "Print JSON");
-  app.footer(
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Footer(
       "Each mechanism is tried, in a process that ends afterwards; started by root, as the\n"
       "unprivileged user that a run would have.\n"
       "Exit status: 0 the default preset is enforced in full here, 1 it is not.");

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -97,7 +96,8 @@ Result<plan::Explanation> ExplainConnect(const Options& options) {
         .verdict = {.rule = "built in", .detail = std::move(target).error().message},
         .path = Utf8(options.subject)};
   }
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, {"true"}, Purpose::kAsk));
   plan::Explanation answer{.path = guard::ToString(*target)};
   CORDON_ASSIGN_OR_RETURN(answer.verdict, plan::ExplainConnect(request.policy, *target));
   return answer;
@@ -107,7 +107,8 @@ Result<plan::Explanation> Explain(const Options& options) {
   if (options.act == "connect") return ExplainConnect(options);
   CORDON_ASSIGN_OR_RETURN(plan::Act act, ParseAct(options.act));
   CORDON_ASSIGN_OR_RETURN(std::string path, Absolute(options.subject));
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, {"true"}));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, {"true"}, Purpose::kAsk));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
   host::RealPaths probe;
   plan::Explanation answer = plan::Explain(plan, request.policy.fs, probe, act, path);
@@ -130,7 +131,7 @@ std::string Json(const Options& options, const plan::Explanation& answer) {
   json["line"] = verdict.line;
   json["detail"] = Utf8(verdict.detail);
   json["hint"] = Utf8(verdict.hint);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string Text(const Options& options, const plan::Explanation& answer) {
@@ -160,14 +161,13 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupExplain(CLI::App& app) {
+Action SetupExplain(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Print JSON");
-  app.add_option("ACCESS", options->act, "read, write, exec or connect")->required();
-  app.add_option("SUBJECT", options->subject, "A path, which need not exist; or HOST[:PORT]")
-      ->required();
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Required("ACCESS", options->act, "read, write, exec or connect");
+  arguments.Required("SUBJECT", options->subject, "A path, which need not exist; or HOST[:PORT]");
+  arguments.Footer(
       "The path is followed as the kernel would, from the current directory. A host is judged by\n"
       "its name, before anything is resolved; the port is 443 unless it is written.\n"
       "Exit status: 0 allowed, 1 denied, 2 the question could not be answered.");

@@ -1,7 +1,6 @@
 // cordon plan [POLICY] -- CMD ARG…
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +36,8 @@ std::string Text(const plan::Plan& plan, const std::vector<std::string>& steps) 
 }
 
 Result<std::string> Plan(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, options.argv));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, options.argv, Purpose::kAsk));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
   // Also where the steps are not shown: a plan that cannot be compiled is none.
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
@@ -46,7 +46,7 @@ Result<std::string> Plan(const Options& options) {
   if (!options.steps) return plan::ToJson(plan);
   auto json = nlohmann::ordered_json::parse(plan::ToJson(plan));
   json["steps"] = steps;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int Run(const Options& options) {
@@ -61,17 +61,17 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupPlan(CLI::App& app) {
+Action SetupPlan(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Print JSON");
-  app.add_flag("-v,--steps", options->steps, "Also every step between clone and exec");
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Print JSON");
+  arguments.Flag("-v,--steps", options->steps, "Also every step between clone and exec");
+  arguments.Footer(
       "Nothing is run, and nothing is made on the host.\n"
       "Exit status: 0, or 125 where `cordon run` would refuse.");
-  app.prefix_command();
-  return [options, &app] {
-    Result<std::vector<std::string>> words = CommandWords(app);
+  arguments.Command(options->argv);
+  return [options] {
+    Result<Strings> words = CommandOf(options->argv);
     if (!words) {
       PrintError(words.error(), options->json ? OutputForm::kJson : OutputForm::kText);
       return kExitRefused;

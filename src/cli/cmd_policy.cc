@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -35,8 +34,6 @@ struct Options {
 
   OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
 };
-
-using Shared = std::shared_ptr<Options>;
 
 int Fail(const Options& options, const Error& error) {
   PrintError(error, options.form());
@@ -217,43 +214,43 @@ int Schema(const Options&) {
   return kExitOk;
 }
 
-CLI::App* AddVerb(CLI::App& app, const Shared& options, const std::shared_ptr<Action>& chosen,
-                  const char* name, const char* doc, int (*run)(const Options&)) {
-  CLI::App* verb = app.add_subcommand(name, doc);
-  verb->add_flag("--json", options->json, "Print JSON");
-  verb->callback([options, chosen, run] { *chosen = [options, run] { return run(*options); }; });
-  return verb;
-}
-
 }  // namespace
 
-Action SetupPolicy(CLI::App& app) {
+Action SetupPolicy(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  auto chosen = std::make_shared<Action>();
-  app.require_subcommand(1);
-  auto add = [&](const char* name, const char* doc, int (*run)(const Options&)) {
-    return AddVerb(app, options, chosen, name, doc, run);
+  auto add = [&](const char* name, const char* doc, int (*run)(const Options&)) -> Arguments& {
+    Arguments& verb = arguments.Verb(name, doc, [options, run] { return run(*options); });
+    verb.Flag("--json", options->json, "Print JSON");
+    return verb;
   };
-  CLI::App* show =
+  auto names = [&](const char* name, const char* doc, int most) {
+    return Argument{.name = name, .doc = doc, .target = &options->names, .most = most};
+  };
+  auto add_workspace = [&](Arguments& verb) {
+    verb.Option("--workspace", options->flags.workspace, "DIR", "The workspace (default: here)");
+  };
+  Arguments& show =
       add("show", "What holds here, line by line with its origin; or a preset or @list", Show);
-  show->add_option("NAME", options->names, "A preset, a file or a @list of hosts")->expected(0, 1);
-  AddPolicyFlags(*show, options->flags);
-  CLI::App* check = add("check", "Whether files, or all that holds here, are valid", Check);
-  check->add_option("FILE", options->names, "Policy files");
-  check->add_flag("--paths", options->paths, "Fail if a path that has to exist does not");
-  AddPolicyFlags(*check, options->flags);
-  CLI::App* diff = add("diff", "How two policies differ, or one from what holds here", DiffTwo);
-  diff->add_option("NAME", options->names, "Presets or files")->required()->expected(1, 2);
-  AddPolicyFlags(*diff, options->flags);
+  show.Add(names("NAME", "A preset, a file or a @list of hosts", 1));
+  AddPolicyFlags(show, options->flags);
+  Arguments& check = add("check", "Whether files, or all that holds here, are valid", Check);
+  check.Add(names("FILE", "Policy files", kAnyNumber));
+  check.Flag("--paths", options->paths, "Fail if a path that has to exist does not");
+  AddPolicyFlags(check, options->flags);
+  Arguments& diff = add("diff", "How two policies differ, or one from what holds here", DiffTwo);
+  Argument two = names("NAME", "Presets or files", 2);
+  two.presence = Argument::Presence::kRequired;
+  diff.Add(two);
+  AddPolicyFlags(diff, options->flags);
   add("schema", "The JSON Schema of a policy", Schema);
-  CLI::App* init = add("init", "Start a .cordon.toml in the workspace", Init);
-  init->add_option("-o,--output", options->output, "Another file, or - for stdout");
-  init->add_option("--workspace", options->flags.workspace, "The workspace (default: here)");
-  CLI::App* trust = add("trust", "Trust the present content of a policy file", Trust);
-  trust->add_option("FILE", options->names, "The file (default: .cordon.toml)")->expected(0, 1);
-  trust->add_flag("--revoke", options->revoke, "Trust it no longer");
-  trust->add_option("--workspace", options->flags.workspace, "The workspace (default: here)");
-  return [chosen] { return (*chosen)(); };
+  Arguments& init = add("init", "Start a .cordon.toml in the workspace", Init);
+  init.Option("-o,--output", options->output, "FILE", "Another file, or - for stdout");
+  add_workspace(init);
+  Arguments& trust = add("trust", "Trust the present content of a policy file", Trust);
+  trust.Add(names("FILE", "The file (default: .cordon.toml)", 1));
+  trust.Flag("--revoke", options->revoke, "Trust it no longer");
+  add_workspace(trust);
+  return [&arguments] { return arguments.chosen()(); };
 }
 
 }  // namespace cordon::cli

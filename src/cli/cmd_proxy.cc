@@ -1,24 +1,29 @@
 // cordon proxy [POLICY] --listen ADDR:PORT
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
+#include <tuple>
 
+#include "audit/log.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/policy_flags.h"
+#include "cli/policy_watch.h"
+#include "host/real_paths.h"
 #include "plan/net_plan.h"
 #include "proxy/proxy.h"
+#include "session/interception.h"
 
 namespace cordon::cli {
 namespace {
@@ -29,6 +34,7 @@ constexpr timespec kLookForChanges{.tv_sec = 1, .tv_nsec = 0};
 struct Options {
   PolicyFlags policy;
   std::string listen;
+  std::string ca_out;
   bool json = false;
 
   OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
@@ -88,17 +94,6 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string EventJson(const proxy::NetEvent& event) {
-  return fmt::format(
-      "{{\"operation\": \"{}\", \"allowed\": {}, \"reason\": {}, \"host\": {}, \"address\": {}, "
-      "\"port\": {}, \"rule\": {}, \"hint\": {}, \"detail\": {}, \"bytes_out\": {}, "
-      "\"bytes_in\": {}, \"duration_ms\": {}}}\n",
-      event.operation == proxy::NetOperation::kConnect ? "connect" : "lookup", event.allowed,
-      event.allowed ? "null" : JsonQuote(ReasonId(event.reason)), JsonQuote(event.host),
-      JsonQuote(event.address), event.port, JsonQuote(event.rule), JsonQuote(event.hint),
-      JsonQuote(event.detail), event.bytes_out, event.bytes_in, event.duration_ms);
-}
-
 std::string EventText(const proxy::NetEvent& event) {
   std::string what = event.host;
   if (event.port != 0) what += ":" + std::to_string(event.port);
@@ -112,67 +107,98 @@ std::string EventText(const proxy::NetEvent& event) {
                      base::Printable(what), ReasonId(event.reason), base::Printable(why));
 }
 
-void Tell(const Options& options, const proxy::NetEvent& event) {
-  if (options.json) {
-    Print(EventJson(event));
-  } else if (!event.allowed) {
-    fmt::print(stderr, "{}", EventText(event));
+// Where events go: as text to stderr or as JSON to stdout, and to `audit.log`.
+class Teller {
+ public:
+  static Result<std::unique_ptr<Teller>> Create(const Options& options, const std::string& log) {
+    auto teller = std::make_unique<Teller>();
+    std::string run = audit::NewRunId();
+    if (options.json) {
+      sys::UniqueFd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+      teller->out_.emplace(std::move(out), run, audit::Log::kUnlimited);
+    }
+    if (log.empty()) return teller;
+    auto file = audit::OpenFile(log);
+    if (!file) return std::move(file).error().Within("audit.log");
+    teller->log_.emplace(std::move(*file), run, audit::Log::kUnlimited);
+    return teller;
   }
-}
 
-Result<proxy::ProxyOptions> ProxyOptionsFor(const Options& options) {
+  void Tell(const proxy::NetEvent& event) {
+    if (out_) std::ignore = out_->Record(event);
+    if (!out_ && !event.allowed) fmt::print(stderr, "{}", EventText(event));
+    Status kept = log_ ? log_->Record(event) : Status();
+    if (!kept && !failing_) fmt::print(stderr, "cordon: audit.log: {}\n", kept.error().message);
+    failing_ = !kept;
+  }
+
+ private:
+  std::optional<audit::Log> out_, log_;
+  bool failing_ = false;  // said once until it works again
+};
+
+struct Loaded {
+  plan::NetPlan net;
+  std::map<std::string, std::string> environment;
+  std::string audit_log;
+};
+
+Result<Loaded> Load(const Options& options) {
   PolicyFlags flags = options.policy;
   // Without a policy only what the flags allow: strict has no name of its own.
   if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
-  proxy::ProxyOptions made;
-  CORDON_ASSIGN_OR_RETURN(made.rules, plan::ResolveNetRules(loaded.policy));
-  if (!made.rules.intercept.empty()) {
-    return base::Unsupported("net.tls.intercept and net.credential work in `cordon run` only",
-                             "nobody but a sandbox trusts the authority that is made for it");
-  }
+  plan::NetPlan net;
+  CORDON_ASSIGN_OR_RETURN(net.rules, plan::ResolveNetRules(loaded.policy));
   // Here the mode says nothing about a sandbox: with no name allowed, none is.
-  if (made.rules.mode == NetMode::kNone) made.rules.mode = NetMode::kProxy;
+  if (net.rules.mode == NetMode::kNone) net.rules.mode = NetMode::kProxy;
   plan::Parent parent = plan::ParentOf(loaded.policy.net, loaded.context.env);
-  made.upstream = std::move(parent.upstream);
-  made.no_proxy = std::move(parent.no_proxy);
-  made.on_event = [&options](const proxy::NetEvent& event) { Tell(options, event); };
-  return made;
+  net.upstream = std::move(parent.upstream);
+  net.no_proxy = std::move(parent.no_proxy);
+  net.tls_ca = std::move(loaded.policy.net.tls_ca);
+  net.credentials = std::move(loaded.policy.net.credentials);
+  net.trust_source = plan::TrustSource(host::RealPaths(), loaded.context.env);
+  return Loaded{std::move(net), std::move(loaded.context.env), std::move(loaded.policy.audit.log)};
 }
 
-// Tells when one of the --policy files is not what it was.
-class FileWatch {
- public:
-  explicit FileWatch(const std::vector<std::string>& files) : files_(files), stamps_(Stamps()) {}
-  bool Changed() {
-    auto now = Stamps();
-    return std::exchange(stamps_, now) != now;
+// Its clients have to trust the authority; the key never leaves the companion.
+Status WriteAuthority(const std::string& path, std::string_view pem) {
+  sys::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid() || write(fd.get(), pem.data(), pem.size()) != static_cast<ssize_t>(pem.size())) {
+    return base::SystemError("--ca-out " + path, errno);
   }
+  return {};
+}
 
- private:
-  std::vector<std::string> Stamps() const {
-    std::vector<std::string> stamps;
-    for (const std::string& file : files_) {
-      struct stat status{};
-      stat(file.c_str(), &status);
-      stamps.push_back(fmt::format("{} {} {} {}", status.st_ino, status.st_size,
-                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
-    }
-    return stamps;
+Result<std::optional<session::Interception>> StartTls(const Options& options,
+                                                      const Loaded& loaded) {
+  bool made_here = loaded.net.intercepts() && !loaded.net.tls_ca;
+  if (made_here && options.ca_out.empty()) {
+    return base::InvalidArgument(
+        Reason::kUsage, "net.tls.intercept and net.credential need --ca-out FILE",
+        "the clients have to trust the authority whose certificate is written there");
   }
-
-  const std::vector<std::string>& files_;
-  std::vector<std::string> stamps_;
-};
+  if (!loaded.net.needs_tls()) return std::optional<session::Interception>();
+  if (loaded.net.trust_source.empty()) {
+    return base::Unsupported("TLS of the proxy: this host has no bundle of certificate authorities",
+                             "install ca-certificates, or name one by SSL_CERT_FILE");
+  }
+  CORDON_ASSIGN_OR_RETURN(session::Interception made,
+                          session::StartTls(loaded.environment, loaded.net));
+  if (!options.ca_out.empty()) {
+    CORDON_TRY(WriteAuthority(options.ca_out, made.companion.ca_pem()));
+  }
+  return std::optional(std::move(made));
+}
 
 void Reload(const Options& options, proxy::Proxy& proxy) {
-  auto made = ProxyOptionsFor(options);
-  if (made) {
-    proxy.Reload(std::move(made->rules));
+  auto loaded = Load(options);
+  if (loaded) {
+    proxy.Reload(std::move(loaded->net.rules));
     fmt::print(stderr, "cordon: policy read anew\n");
     return;
   }
-  Error error = std::move(made).error();
+  Error error = std::move(loaded).error();
   error.message = "the last good policy stays: " + error.message;
   PrintError(error);
 }
@@ -193,7 +219,18 @@ Status Serve(const Options& options) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   RaiseDescriptorLimit();
-  CORDON_ASSIGN_OR_RETURN(proxy::ProxyOptions made, ProxyOptionsFor(options));
+  CORDON_ASSIGN_OR_RETURN(Loaded loaded, Load(options));
+  CORDON_ASSIGN_OR_RETURN(auto tls, StartTls(options, loaded));
+  proxy::ProxyOptions made{.rules = std::move(loaded.net.rules),
+                           .upstream = std::move(loaded.net.upstream),
+                           .no_proxy = std::move(loaded.net.no_proxy)};
+  if (tls) {
+    made.tls = tls->companion.TakeControl();
+    made.secrets = std::move(tls->secrets);
+  }
+  CORDON_ASSIGN_OR_RETURN(std::unique_ptr<Teller> teller,
+                          Teller::Create(options, loaded.audit_log));
+  made.on_event = [&teller](const proxy::NetEvent& event) { teller->Tell(event); };
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, Listen(options.listen));
   int port = PortOf(listener);
   proxy::Listeners listeners;
@@ -214,14 +251,19 @@ int Run(const Options& options) {
 
 }  // namespace
 
-Action SetupProxy(CLI::App& app) {
+Action SetupProxy(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddPolicyFlags(app, options->policy);
-  app.add_option("--listen", options->listen, "Where to listen; port 0 takes any")
-      ->type_name("ADDR:PORT")
-      ->required();
-  app.add_flag("--json", options->json, "Print every connection and denial as a line of JSON");
-  app.footer(
+  AddPolicyFlags(arguments, options->policy);
+  arguments.Add({.name = "--listen",
+                 .value = "ADDR:PORT",
+                 .doc = "Where to listen; port 0 takes any",
+                 .target = &options->listen,
+                 .presence = Argument::Presence::kRequired});
+  arguments.Option("--ca-out", options->ca_out, "FILE",
+                   "Where the certificate of its TLS authority is written");
+  arguments.Flag("--json", options->json,
+                 "Print every event as a line of JSON, as audit.log has it");
+  arguments.Footer(
       "Denials are told on stderr. A changed --policy file is read anew, as is all of it on\n"
       "SIGHUP; one that cannot be read leaves the last good one in force.\n"
       "Exit status: 0 ended by SIGTERM or SIGINT, 2 bad usage, 125 it could not start.");

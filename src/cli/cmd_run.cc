@@ -1,7 +1,6 @@
 // cordon run [POLICY] [--] CMD ARG… and cordon shell [POLICY]
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
@@ -31,7 +30,8 @@ unsigned TerminalStreams() {
 }
 
 Result<Outcome> Run(const Options& options) {
-  CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(options.flags, options.argv));
+  CORDON_ASSIGN_OR_RETURN(session::Request request,
+                          MakeRequest(options.flags, options.argv, Purpose::kRun));
   if (unsigned streams = options.json ? 0 : TerminalStreams(); streams != 0) {
     request.terminal = options.terminal;
     request.terminal_streams = streams;
@@ -60,27 +60,27 @@ int Report(const Options& options, const Result<Outcome>& outcome) {
 
 }  // namespace
 
-Action SetupRun(CLI::App& app) {
+Action SetupRun(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.add_flag("--json", options->json, "Capture the output and print the outcome as JSON");
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Flag("--json", options->json, "Capture the output and print the outcome as JSON");
+  arguments.Footer(
       "Exit status: the command's own; 124 timed out; 125 Cordon could not or would not start it;\n"
       "126 and 127 as a shell; 128+n ended by signal n. Without --policy and --preset the preset\n"
       "`workspace` holds: read the host but no credentials, write here and in a private /tmp.");
-  app.prefix_command();
-  return [options, &app] {
-    Result<std::vector<std::string>> words = CommandWords(app);
+  arguments.Command(options->argv);
+  return [options] {
+    Result<Strings> words = CommandOf(options->argv);
     if (!words) return Report(*options, std::move(words).error());
     options->argv = std::move(*words);
     return Report(*options, Run(*options));
   };
 }
 
-Action SetupShell(CLI::App& app) {
+Action SetupShell(Arguments& arguments) {
   auto options = std::make_shared<Options>();
-  AddRunFlags(app, options->flags);
-  app.footer(
+  AddRunFlags(arguments, options->flags);
+  arguments.Footer(
       "The shell is $SHELL, on a terminal of its own. Flags and exit status as `cordon run`.");
   return [options] {
     const char* shell = getenv("SHELL");

@@ -2,9 +2,9 @@
 // Options struct and a Setup function, declared here:
 //
 //   struct Options { bool json = false; };
-//   Action SetupDoctor(CLI::App& app) {
+//   Action SetupDoctor(Arguments& arguments) {
 //     auto options = std::make_shared<Options>();
-//     app.add_flag("--json", options->json, "Print JSON");
+//     arguments.Flag("--json", options->json, "Print JSON");
 //     return [options] { return Run(*options); };
 //   }
 //
@@ -12,16 +12,9 @@
 // that start-up does not pay for the rest; then it parses and calls the Action.
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
+#include "cli/arguments.h"
 
 namespace cordon::cli {
-
-// Runs the subcommand after its arguments were parsed; returns the exit status.
-using Action = std::function<int()>;
 
 // Exit statuses of Cordon itself; those of a run are the command's.
 inline constexpr int kExitOk = 0;
@@ -30,13 +23,15 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInternal = 70;  // EX_SOFTWARE
 inline constexpr int kExitRefused = 125;  // could not or would not start the command
 
-Action SetupRun(CLI::App& app);
-Action SetupShell(CLI::App& app);
-Action SetupExplain(CLI::App& app);
-Action SetupCheck(CLI::App& app);
-Action SetupPlan(CLI::App& app);
-Action SetupPolicy(CLI::App& app);
-Action SetupProxy(CLI::App& app);
-Action SetupDoctor(CLI::App& app);
+Action SetupRun(Arguments& arguments);
+Action SetupShell(Arguments& arguments);
+Action SetupExplain(Arguments& arguments);
+Action SetupCheck(Arguments& arguments);
+Action SetupPlan(Arguments& arguments);
+Action SetupPolicy(Arguments& arguments);
+Action SetupProxy(Arguments& arguments);
+Action SetupConnect(Arguments& arguments);
+Action SetupExport(Arguments& arguments);
+Action SetupDoctor(Arguments& arguments);
 
 }  // namespace cordon::cli

@@ -1,8 +1,8 @@
 // Wiring only: finds the subcommand, lets it set up its flags, runs it.
 #include <fmt/core.h>
 #include <malloc.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -13,7 +13,6 @@
 
 #include "base/strings.h"
 #include "cli/command.h"
-#include "cli/help.h"
 #include "cli/output.h"
 #include "sys/process.h"
 
@@ -24,7 +23,7 @@ struct Subcommand {
   std::string_view name;
   std::string_view usage;
   std::string_view summary;
-  Action (*setup)(CLI::App&);
+  Action (*setup)(Arguments&);
 };
 
 // In the order of the help text.
@@ -39,6 +38,10 @@ constexpr Subcommand kSubcommands[] = {
      SetupPolicy},
     {"proxy", "[OPTIONS] --listen ADDR:PORT", "The egress proxy alone, HTTP and SOCKS5 on one port",
      SetupProxy},
+    {"connect", "HOST PORT", "A connection by the proxy of the environment, for ProxyCommand",
+     SetupConnect},
+    {"export", "seatbelt|oci DIR|k8s [OPTIONS] [--] CMD [ARG…]",
+     "The same boundary for another engine", SetupExport},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 
@@ -62,15 +65,10 @@ int UnknownSubcommand(std::string_view name) {
   return kExitUsage;
 }
 
-int RunSubcommand(const Subcommand& command, int argc, char** argv) {
-  CLI::App app(std::string(command.summary), "cordon " + std::string(command.name));
-  app.formatter(std::static_pointer_cast<CLI::Formatter>(MakeHelp(std::string(command.usage))));
-  Action action = command.setup(app);
-  try {
-    app.parse(argc - 1, argv + 1);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
+int RunSubcommand(const Subcommand& command, const Strings& words) {
+  Arguments arguments("cordon " + std::string(command.name), command.usage, command.summary);
+  Action action = command.setup(arguments);
+  if (std::optional<int> status = arguments.Parse(words)) return *status;
   return action();
 }
 
@@ -91,7 +89,7 @@ int Main(int argc, char** argv) {
   auto found = std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
                             [&](const Subcommand& command) { return command.name == name; });
   if (found == std::end(kSubcommands)) return UnknownSubcommand(name);
-  return RunSubcommand(*found, argc, argv);
+  return RunSubcommand(*found, Strings(argv + 2, argv + argc));
 }
 
 }  // namespace
@@ -101,12 +99,18 @@ int main(int argc, char** argv) {
   cordon::sys::ReserveStandardStreams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error value
   mallopt(M_ARENA_MAX, 1);        // an arena per thread costs more than it saves here
+  int status = cordon::cli::kExitInternal;
   try {
-    return cordon::cli::Main(argc, argv);
+    status = cordon::cli::Main(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cordon: internal error: %s\n", error.what());
   } catch (...) {
     std::fputs("cordon: internal error\n", stderr);
   }
-  return cordon::cli::kExitInternal;
+#ifdef NDEBUG
+  std::fflush(nullptr);
+  _exit(status);  // what is torn down at exit, the kernel does faster
+#else
+  return status;
+#endif
 }

@@ -64,9 +64,9 @@ std::string OutcomeJson(const Outcome& outcome) {
   for (const Violation& violation : outcome.violations) {
     json["violations"].push_back({{"reason", ReasonId(violation.reason)},
                                   {"operation", violation.operation},
-                                  {"subject", violation.subject},
-                                  {"rule", violation.rule},
-                                  {"hint", violation.hint},
+                                  {"subject", base::Printable(violation.subject)},
+                                  {"rule", base::Printable(violation.rule)},
+                                  {"hint", base::Printable(violation.hint)},
                                   {"count", violation.count}});
   }
   json["new_repositories"] = Json::array();
@@ -77,7 +77,8 @@ std::string OutcomeJson(const Outcome& outcome) {
   for (const std::string& name : outcome.dropped_environment) {
     json["dropped_environment"].push_back(base::Printable(name));
   }
-  return json.dump(2) + "\n";
+  if (!outcome.audit_problem.empty()) json["audit_problem"] = Text(outcome.audit_problem);
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string OutcomeNotice(const Outcome& outcome) {
@@ -93,14 +94,19 @@ std::string OutcomeNotice(const Outcome& outcome) {
       break;
     }
     notice += fmt::format("cordon: denied: {} {} ({}: {}){}{}\n", violation.operation,
-                          violation.subject, ReasonId(violation.reason), violation.rule,
-                          violation.hint.empty() ? "" : "; ", violation.hint);
+                          base::Printable(violation.subject), ReasonId(violation.reason),
+                          base::Printable(violation.rule), violation.hint.empty() ? "" : "; ",
+                          base::Printable(violation.hint));
   }
   for (const std::string& path : outcome.new_repositories) {
     notice += fmt::format(
         "cordon: made a git repository, whose hooks and configuration are its "
         "own: {}\n",
         base::Printable(path));
+  }
+  if (!outcome.audit_problem.empty()) {
+    notice += fmt::format("cordon: the audit log is not complete: {}\n",
+                          base::Printable(outcome.audit_problem));
   }
   return notice;
 }

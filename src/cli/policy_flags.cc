@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 
 #include "base/error.h"
@@ -37,20 +36,10 @@ constexpr FlagSpec kFlags[] = {
     {"--memory", "limits.memory", "SIZE", "Memory limit: 2GiB"},
     {"--processes", "limits.processes", "N", "Limit of processes and threads"},
     {"--output", "limits.output", "SIZE", "Limit of output per stream"},
+    {"--audit", "audit.log", "FILE", "Append every decision to FILE as a line of JSON"},
     {"--require", "require", "FEATURE", "A feature that must be fully enforced"},
     {"--on-unavailable", "on_unavailable", "refuse|warn", "What if something is not enforceable"},
 };
-
-using Strings = std::vector<std::string>;
-
-// A flag that may be given many times, with one value each time.
-CLI::Option* AddMany(CLI::App& app, const char* name, const char* value, const char* doc,
-                     const std::function<void(const Strings&)>& set) {
-  return app.add_option_function<Strings>(name, set, doc)
-      ->allow_extra_args(false)
-      ->type_name(value)
-      ->group("Policy");
-}
 
 // --env NAME passes a variable on, --env NAME=VALUE sets it.
 policy::Assignment EnvAssignment(const std::string& text) {
@@ -76,28 +65,48 @@ std::string Variable(const policy::Context& context, const std::string& name) {
 
 class Loader {
  public:
-  Loader(const PolicyFlags& flags, const PolicyPlaces& places, const policy::Context& context)
+  // `first`: what was read before a command ran by it, or null.
+  Loader(const PolicyFlags& flags, const PolicyPlaces& places, const policy::Context& context,
+         const LoadedPolicy* first)
       : flags_(flags),
         places_(places),
         context_(context),
+        first_(first),
         trust_(TrustStore::InState(context.home, Variable(context, "XDG_STATE_HOME"))) {}
 
   Result<Policy> Load() {
     CORDON_TRY(ReadStandardFiles());
+    if (first_ != nullptr) CORDON_TRY(CheckStandardFiles());
     inputs_.presets_from_flags = flags_.presets;
     inputs_.flags = flags_.assignments;
     if (flags_.files.empty()) return policy::Stack(inputs_, context_);
     CORDON_ASSIGN_OR_RETURN(Policy without, policy::Stack(inputs_, context_));
-    for (const std::string& file : flags_.files) {
-      CORDON_ASSIGN_OR_RETURN(auto source, RequirePolicyFile(file, FileRules::kNamed));
-      inputs_.user_and_files.push_back(std::move(source));
-    }
+    CORDON_TRY(ReadNamedFiles());
     CORDON_ASSIGN_OR_RETURN(Policy with, policy::Stack(inputs_, context_));
     for (const Policy* policy : {&without, &with}) CORDON_TRY(CheckFilesOutside(*policy));
+    if (first_ != nullptr) CORDON_TRY(CheckFilesOutside(first_->policy));
     return with;
   }
 
+  policy::LayerInputs TakeInputs() { return std::move(inputs_); }
+  std::vector<std::string> TakeFiles() { return std::move(files_); }
+
  private:
+  Status ReadNamedFiles() {
+    for (size_t i = 0; i < flags_.files.size(); ++i) {
+      bool again = first_ != nullptr;
+      const std::string& path = again ? first_->files[i] : flags_.files[i];
+      CORDON_ASSIGN_OR_RETURN(
+          auto source, RequirePolicyFile(path, again ? FileRules::kConfig : FileRules::kNamed));
+      CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(path));
+      if (again) source.format = first_->FileLayer(i).format;
+      source.name = flags_.files[i];
+      files_.push_back(std::move(real));
+      inputs_.user_and_files.push_back(std::move(source));
+    }
+    return {};
+  }
+
   Status ReadStandardFiles() {
     CORDON_ASSIGN_OR_RETURN(inputs_.admin, ReadPolicyFile(places_.admin_file, FileRules::kConfig));
     if (!context_.home.empty()) {
@@ -105,11 +114,36 @@ class Loader {
       CORDON_ASSIGN_OR_RETURN(auto user, ReadPolicyFile(user_file, FileRules::kConfig));
       if (user) inputs_.user_and_files.push_back(std::move(*user));
     }
+    if (first_ != nullptr) {
+      inputs_.workspace_file = first_->layers.workspace_file;
+      inputs_.workspace_file_trust = first_->layers.workspace_file_trust;
+      return {};
+    }
     std::string path = guard::JoinPath(context_.workspace, kWorkspaceFile);
     CORDON_ASSIGN_OR_RETURN(inputs_.workspace_file, ReadPolicyFile(path, FileRules::kWorkspace));
     if (inputs_.workspace_file) {
       CORDON_ASSIGN_OR_RETURN(bool trusted, trust_.Trusts(path, inputs_.workspace_file->text));
       if (trusted) inputs_.workspace_file_trust = policy::WorkspaceFileTrust::kTrusted;
+    }
+    return {};
+  }
+
+  // Of the administrator and the user. One that is gone says something new, too.
+  Status CheckStandardFiles() const {
+    auto named = [&](const policy::LayerInputs& inputs, const std::string& name) {
+      std::optional<std::string> text;
+      if (inputs.admin && inputs.admin->name == name) text = inputs.admin->text;
+      for (const policy::Source& source : inputs.user_and_files) {
+        if (source.name == name) text = source.text;
+      }
+      return text;
+    };
+    for (const std::string& path :
+         {places_.admin_file, guard::JoinPath(context_.home, kUserFile)}) {
+      std::optional<std::string> text = named(inputs_, path);
+      if (text == named(first_->layers, path) || !InsideWritable(first_->policy, path)) continue;
+      CORDON_ASSIGN_OR_RETURN(bool trusted, trust_.Trusts(path, text.value_or("")));
+      if (!trusted) return Untrusted(path);
     }
     return {};
   }
@@ -121,7 +155,7 @@ class Loader {
     size_t first = inputs_.user_and_files.size() - flags_.files.size();
     for (size_t i = first; i < inputs_.user_and_files.size(); ++i) {
       const policy::Source& source = inputs_.user_and_files[i];
-      CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(source.name));
+      const std::string& real = files_[i - first];
       if (!InsideWritable(policy, real)) continue;
       CORDON_ASSIGN_OR_RETURN(bool trusted, trust_.Trusts(real, source.text));
       if (!trusted) return Untrusted(source.name);
@@ -149,36 +183,33 @@ class Loader {
   const PolicyFlags& flags_;
   const PolicyPlaces& places_;
   const policy::Context& context_;
+  const LoadedPolicy* first_;
   TrustStore trust_;
   policy::LayerInputs inputs_;
+  std::vector<std::string> files_;
 };
 
 }  // namespace
 
-void AddPolicyFlags(CLI::App& app, PolicyFlags& flags) {
-  AddMany(app, "--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)",
-          [&flags](const Strings& values) { flags.files = values; });
-  AddMany(app, "--preset", "NAME", "The preset to start from, and modifiers",
-          [&flags](const Strings& values) { flags.presets = values; });
-  app.add_option("--workspace", flags.workspace, "The workspace (default: here)")
-      ->type_name("DIR")
-      ->group("Policy");
+void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {
+  auto add = [&](const char* name, const char* value, const char* doc, auto target) {
+    arguments.Add({.name = name, .value = value, .doc = doc, .group = "Policy", .target = target});
+  };
+  add("--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)", &flags.files);
+  add("--preset", "NAME", "The preset to start from, and modifiers", &flags.presets);
+  add("--workspace", "DIR", "The workspace (default: here)", &flags.workspace);
   for (const FlagSpec& spec : kFlags) {
-    AddMany(app, spec.flag, spec.value, spec.doc, [&flags, &spec](const Strings& values) {
+    add(spec.flag, spec.value, spec.doc, [&flags, &spec](const Strings& values) {
       for (const std::string& value : values) {
         flags.assignments.push_back({spec.key, value, std::string("flag ") + spec.flag});
       }
     });
   }
-  AddMany(app, "--env", "NAME[=VALUE]", "Pass or set a variable", [&flags](const Strings& values) {
+  add("--env", "NAME[=VALUE]", "Pass or set a variable", [&flags](const Strings& values) {
     for (const std::string& value : values) flags.assignments.push_back(EnvAssignment(value));
   });
-  app.add_option("--backend", flags.backend, "How to contain it")
-      ->type_name("NAME")
-      ->group("Policy");
-  app.add_option("--settings", flags.settings, "Another tool's settings file")
-      ->type_name("FILE")
-      ->group("Policy");
+  add("--backend", "NAME", "How to contain it", &flags.backend);
+  add("--settings", "FILE", "Another tool's settings file", &flags.settings);
 }
 
 Result<policy::Context> MakeContext(const PolicyFlags& flags) {
@@ -203,7 +234,20 @@ Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& pl
   LoadedPolicy loaded;
   CORDON_ASSIGN_OR_RETURN(loaded.context, MakeContext(flags));
   if (!flags.workspace.empty()) loaded.workspace_choice = WorkspaceChoice::kNamed;
-  CORDON_ASSIGN_OR_RETURN(loaded.policy, Loader(flags, places, loaded.context).Load());
+  Loader loader(flags, places, loaded.context, nullptr);
+  CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
+  loaded.layers = loader.TakeInputs();
+  loaded.files = loader.TakeFiles();
+  return loaded;
+}
+
+Result<LoadedPolicy> LoadPolicyAgain(const PolicyFlags& flags, const LoadedPolicy& first,
+                                     const PolicyPlaces& places) {
+  LoadedPolicy loaded{.context = first.context, .workspace_choice = first.workspace_choice};
+  Loader loader(flags, places, loaded.context, &first);
+  CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
+  loaded.layers = loader.TakeInputs();
+  loaded.files = loader.TakeFiles();
   return loaded;
 }
 

@@ -1,7 +1,7 @@
 // The POLICY flags that many subcommands share, and the policy they lead to.
 //
 //   auto flags = std::make_shared<PolicyFlags>();
-//   AddPolicyFlags(app, *flags);
+//   AddPolicyFlags(arguments, *flags);
 //   …
 //   Result<LoadedPolicy> loaded = LoadPolicy(*flags);
 #pragma once
@@ -9,13 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cordon/policy.h"
 #include "cordon/result.h"
 #include "policy/layers.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): not ours
-class App;
-}
 
 namespace cordon::cli {
 
@@ -29,7 +26,7 @@ struct PolicyFlags {
 };
 
 // Binds the flags; `flags` must outlive the parse.
-void AddPolicyFlags(CLI::App& app, PolicyFlags& flags);
+void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags);
 
 // Whether the workspace was named or is just where we are.
 enum class WorkspaceChoice { kImplied, kNamed };
@@ -38,6 +35,12 @@ struct LoadedPolicy {
   policy::Context context;
   WorkspaceChoice workspace_choice = WorkspaceChoice::kImplied;
   Policy policy;
+  policy::LayerInputs layers;      // as they were read
+  std::vector<std::string> files;  // --policy, as real paths
+
+  const policy::Source& FileLayer(size_t i) const {
+    return layers.user_and_files[layers.user_and_files.size() - files.size() + i];
+  }
 };
 
 // $HOME, the real path of the workspace and the environment.
@@ -51,5 +54,12 @@ struct PolicyPlaces {
 // Reads all the layers' files and stacks them. A --policy file that lies in a
 // writable root is kPolicyUntrusted unless its digest is trusted.
 Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places = {});
+
+// The same files again while a command runs by `first`. It may have written what lies
+// in its writable roots: a file there that has changed is kPolicyUntrusted unless
+// its digest is trusted, .cordon.toml is not read again, and a link is not followed
+// to elsewhere.
+Result<LoadedPolicy> LoadPolicyAgain(const PolicyFlags& flags, const LoadedPolicy& first,
+                                     const PolicyPlaces& places = {});
 
 }  // namespace cordon::cli

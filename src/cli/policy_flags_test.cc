@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -43,12 +42,20 @@ class PolicyFlagsTest : public ::testing::Test {
 
   Result<LoadedPolicy> Load(std::vector<std::string> arguments = {}) {
     PolicyFlags flags;
-    CLI::App app;
-    AddPolicyFlags(app, flags);
+    Arguments words("test", "", "");
+    AddPolicyFlags(words, flags);
     arguments.insert(arguments.begin(), "--workspace=" + (root_ / "ws").string());
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
+    EXPECT_FALSE(words.Parse(arguments).has_value());
     return LoadPolicy(flags, places_);
+  }
+
+  // Loads, lets `change` happen, and loads again as a run does.
+  Result<LoadedPolicy> Again(std::vector<std::string> files, const std::function<void()>& change) {
+    PolicyFlags flags{.files = std::move(files), .workspace = root_ / "ws"};
+    auto first = LoadPolicy(flags, places_);
+    if (!first) return first;
+    change();
+    return LoadPolicyAgain(flags, *first, places_);
   }
 
   TrustStore Store() { return TrustStore::InState(root_ / "home", ""); }
@@ -149,6 +156,56 @@ TEST_F(PolicyFlagsTest, AFileThatMakesItsOwnPlaceWritableNeedsTrust) {
   std::string file =
       Write("other/p.toml", "[fs]\nwrite = [\"" + (root_ / "other").string() + "\"]\n");
   EXPECT_EQ(Load({"--policy", file}).error().reason, Reason::kPolicyUntrusted);
+}
+
+TEST_F(PolicyFlagsTest, ReadAgainItStaysBelowTheAdministrators) {
+  Write("admin.toml", "[net]\nallow = [\"a.test\"]\n");
+  std::string file = Write("other/p.toml", "[net]\nallow = { only = [] }\n");
+  auto loaded = Again({file}, [&] {
+    Write("other/p.toml", "[net]\nallow = { only = [\"a.test\", \"b.test\"] }\n");
+  });
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_EQ(loaded->policy.net.allow.size(), 1u);
+  EXPECT_EQ(loaded->policy.net.allow[0].text, "a.test");
+}
+
+TEST_F(PolicyFlagsTest, ReadAgainTheWorkspaceFileIsTheFirstOne) {
+  Write("ws/.cordon.toml", "[net]\nmode = \"none\"\n");
+  auto loaded = Again({}, [&] { fs::remove(root_ / "ws/.cordon.toml"); });
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->policy.net.mode, NetMode::kNone);
+}
+
+TEST_F(PolicyFlagsTest, ReadAgainWhatTheCommandCanWriteNeedsTrust) {
+  std::string home = (root_ / "home").string();
+  std::string file = Write("other/p.toml", "[fs]\nwrite = [\"" + home + "\"]\n");
+  std::string user = Write("home/.config/cordon/policy.toml", "[net]\ndeny = [\"a.test\"]\n");
+  EXPECT_TRUE(Again({file}, [] {}));
+  auto denied = [&](const std::function<void()>& change) {
+    auto loaded = Again({file}, change);
+    return !loaded && loaded.error().reason == Reason::kPolicyUntrusted;
+  };
+  // Also if it narrows its roots or goes away.
+  EXPECT_TRUE(denied([&] { Write("home/.config/cordon/policy.toml", "[fs]\nwrite = []\n"); }));
+  EXPECT_TRUE(denied([&] { fs::remove(user); }));
+  std::string inside = Write("ws/p.toml", "");
+  ASSERT_TRUE(Store().Trust(inside, ""));
+  EXPECT_FALSE(Again({inside}, [&] { Write("ws/p.toml", "[fs]\nwrite = { only = [] }\n"); }));
+  ASSERT_TRUE(Store().Trust(inside, "[fs]\nwrite = { only = [] }\n"));
+  EXPECT_TRUE(Again({inside}, [] {}));
+}
+
+TEST_F(PolicyFlagsTest, ReadAgainALinkLeadsWhereItLed) {
+  std::string file = Write("other/p.toml", "[limits]\nprocesses = 7\n");
+  std::string wider = Write("other/wider.toml", "[limits]\nprocesses = 9\n");
+  fs::path link = root_ / "ws/link.toml";
+  fs::create_symlink(file, link);
+  auto loaded = Again({link}, [&] {
+    fs::remove(link);
+    fs::create_symlink(wider, link);
+  });
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->policy.limits.processes, 7u);
 }
 
 TEST_F(PolicyFlagsTest, AFileThatOthersCouldHaveWrittenIsRefused) {

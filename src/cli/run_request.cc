@@ -2,14 +2,16 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "cli/policy_file.h"
+#include "cli/policy_watch.h"
 #include "guard/path.h"
+#include "session/audit_trail.h"
 
 namespace cordon::cli {
 namespace {
@@ -44,20 +46,25 @@ Status LeaveRootIfRoot(const RunFlags& flags, session::Request& request) {
 
 }  // namespace
 
-void AddRunFlags(CLI::App& app, RunFlags& flags) {
-  AddPolicyFlags(app, flags.policy);
-  app.add_option("--user", flags.user, "Started by root: run as this user (default: nobody)")
-      ->type_name("UID[:GID]");
-  app.add_flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
+void AddRunFlags(Arguments& arguments, RunFlags& flags) {
+  AddPolicyFlags(arguments, flags.policy);
+  arguments.Option("--user", flags.user, "UID[:GID]",
+                   "Started by root: run as this user (default: nobody)");
+  arguments.Flag("--no-floor", flags.no_floor, "Lift the floor; the record says so");
 }
 
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv) {
+Result<session::Unprivileged> TargetUser(const RunFlags& flags) { return ParseUser(flags.user); }
+
+Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv) {
   std::optional<host::Backend> backend;
   if (!flags.policy.backend.empty()) {
     CORDON_ASSIGN_OR_RETURN(backend, host::ParseBackend(flags.policy.backend));
   }
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
+  // Without the floor nothing keeps the command from the files that it is judged by.
+  session::NetNews news;
+  if (!flags.no_floor) news = WatchNetRules(flags.policy, loaded);
   bool named = loaded.workspace_choice == WorkspaceChoice::kNamed;
   session::Request request{
       .policy = std::move(loaded.policy),
@@ -67,18 +74,26 @@ Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::str
       .argv = std::move(argv),
       .environment = std::move(loaded.context.env),
       .floor = flags.no_floor ? plan::FsInputs::Floor::kOff : plan::FsInputs::Floor::kOn,
+      .net_news = std::move(news),
+      .program = RealPath("/proc/self/exe").value_or(""),
       .backend = backend};
   // A named workspace need not be where we are; if we are inside it, we stay.
   if (char* here = get_current_dir_name()) {
     if (guard::IsInside(here, request.workspace)) request.directory = here;
     free(here);
   }
+  return request;
+}
+
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose) {
+  CORDON_ASSIGN_OR_RETURN(session::Request request, ReadRequest(flags, std::move(argv)));
+  if (purpose == Purpose::kRun) CORDON_TRY(session::OpenAudit(request));
   CORDON_TRY(LeaveRootIfRoot(flags, request));
   return request;
 }
 
-Result<std::vector<std::string>> CommandWords(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining();
+Result<Strings> CommandOf(Strings words) {
   if (words.empty()) return words;
   if (words[0] == "--") {
     words.erase(words.begin());

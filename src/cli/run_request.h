@@ -17,13 +17,22 @@ struct RunFlags {
 };
 
 // Binds the flags; `flags` must outlive the parse.
-void AddRunFlags(CLI::App& app, RunFlags& flags);
+void AddRunFlags(Arguments& arguments, RunFlags& flags);
 
-// The request as a run of `argv` from here would have it, with no terminal. A
-// process of root's has given up root for good after this.
-Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv);
+// The request as a run of `argv` from here would have it, with no terminal.
+Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::string> argv);
 
-// The words after the options, without a leading "--".
-Result<std::vector<std::string>> CommandWords(const CLI::App& app);
+// Whom a run that is started by root is for: --user, or nobody.
+Result<session::Unprivileged> TargetUser(const RunFlags& flags);
+
+// kRun opens what only the caller's own rights may open: the audit log.
+enum class Purpose { kAsk, kRun };
+
+// As ReadRequest. A process of root's has given up root for good after this.
+Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
+                                     Purpose purpose);
+
+// The command among the words after the options: without a leading "--".
+Result<Strings> CommandOf(Strings words);
 
 }  // namespace cordon::cli

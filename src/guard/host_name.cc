@@ -19,7 +19,11 @@ constexpr size_t kMostLabelBytes = 63;
 constexpr size_t kMostInputBytes = 1024;
 
 Error Invalid(std::string_view text, std::string_view why) {
-  std::string shown = base::Printable(base::Utf8Prefix(text, 80));
+  // Before an @ there may be a password.
+  size_t at = text.rfind('@');
+  std::string shown = at == text.npos ? "" : "…";
+  if (at != text.npos) text.remove_prefix(at);
+  shown += base::Printable(base::Utf8Prefix(text, 80));
   return base::InvalidArgument(Reason::kHostInvalid,
                                "\"" + shown + "\" is not a host: " + std::string(why));
 }

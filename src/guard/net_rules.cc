@@ -252,6 +252,11 @@ bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses) {
   return DecidePublic(rules, {pattern.name, pattern.address}, std::nullopt).allowed;
 }
 
+NetDecision DecideDeny(const NetRules& rules, const Host& host, int port) {
+  const HostPattern* deny = FindDeny(rules, host, port);
+  return deny == nullptr ? Allowed("nothing denies it") : DeniedBy(*deny, Reason::kHostDenied);
+}
+
 bool IsIntercepted(const NetRules& rules, const Host& host, int port) {
   return std::ranges::any_of(rules.intercept, [&](const HostPattern& pattern) {
     bool at_port = pattern.port ? *pattern.port == port : port == 80 || port == 443;

@@ -59,6 +59,10 @@ NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddre
 // metadata aside, which is denied whoever asks.
 bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses);
 
+// What `deny` says of it, and nothing else: for a name that is only mentioned, to a
+// server that was allowed by its address. Allowed where no pattern denies it.
+NetDecision DecideDeny(const NetRules& rules, const Host& host, int port);
+
 // Whether the proxy looks into TLS to this host and port. A pattern without a port
 // means 80 and 443.
 bool IsIntercepted(const NetRules& rules, const Host& host, int port);

@@ -233,5 +233,16 @@ TEST(AllowedPorts, AreThoseOfTheRulesAndTheUsualThree) {
               ElementsAre(22, 80, 443, 8443));
 }
 
+TEST(DecideDeny, SaysOnlyWhatIsDenied) {
+  NetRules rules;
+  rules.mode = NetMode::kProxy;
+  rules.deny = {*ParseHostPattern("*.evil.test", PatternUse::kDeny),
+                *ParseHostPattern("a.test:443", PatternUse::kDeny)};
+  EXPECT_FALSE(DecideDeny(rules, *ParseHost("x.evil.test"), 8443).allowed);
+  EXPECT_FALSE(DecideDeny(rules, *ParseHost("a.test"), 443).allowed);
+  EXPECT_TRUE(DecideDeny(rules, *ParseHost("a.test"), 80).allowed);
+  EXPECT_TRUE(DecideDeny(rules, *ParseHost("not-listed.test"), 443).allowed);
+}
+
 }  // namespace
 }  // namespace cordon::guard

@@ -33,6 +33,9 @@ Verdict Denied(Verdict verdict, std::string hint) {
 
 bool BuiltIn(const Origin& origin) { return origin.source == "built in"; }
 
+// Denied for what net.credential or net.tls.ca say of it (see SecretFiles).
+bool IsSecret(const Origin& origin) { return origin.source.starts_with("net."); }
+
 // Only git's config is the policy's to allow.
 std::string FloorHint(std::string_view path) {
   std::string_view name = guard::BaseName(path);
@@ -76,8 +79,9 @@ Verdict DenyRead(const RuleMatch& match, std::string_view path) {
   }
   const FsRule& rule = *match.denied_read;
   return Denied(ByRule(rule, rule.path + " is not readable"),
-                BuiltIn(rule.origin) ? "no policy lifts it: it is Cordon's own state"
-                                     : DenyReadHint(path, rule));
+                BuiltIn(rule.origin)    ? "no policy lifts it: it is Cordon's own state"
+                : IsSecret(rule.origin) ? "no policy lifts it: it holds a secret that stays outside"
+                                        : DenyReadHint(path, rule));
 }
 
 Verdict DenyName(const ProtectedName& name) {
@@ -142,6 +146,11 @@ RuleMatch MatchRules(const std::vector<FsRule>& rules, std::string_view path) {
         deepest(match.allowed_within, rule);
         break;
       case RuleKind::kDenyRead:
+        // A pattern's match does not weaken the same path denied by name.
+        if (match.denied_read != nullptr && !match.denied_read->from_glob && rule.from_glob &&
+            match.denied_read->path == rule.path) {
+          break;
+        }
         deepest(match.denied_read, rule);
         break;
       case RuleKind::kDenyNew:  // of names only

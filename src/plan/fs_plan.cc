@@ -153,9 +153,6 @@ class Planner {
       if (info.type == FileType::kMissing && !rule.optional) return Missing(rule, info);
       CORDON_TRY(CheckReachable(rule.path, info));
       AddProtected(kind, rule.path, info, rule.origin);
-      if (kind == RuleKind::kDenyRead && info.type == FileType::kMissing) {
-        plan_.absent.push_back(rule.path);
-      }
     }
     return {};
   }
@@ -168,11 +165,14 @@ class Planner {
     return {};
   }
 
-  // An existing path gets a rule (and with it a mount); the name itself is
-  // guarded as well where the sandbox could create it.
+  // An existing path gets a rule (and with it a mount), one that may appear is
+  // watched for; the name itself is guarded as well where the sandbox could create it.
   void AddProtected(RuleKind kind, const std::string& path, const PathInfo& info,
                     const Origin& origin) {
     if (info.exists()) AddRule(kind, info, origin);
+    if (kind == RuleKind::kDenyRead && info.type == FileType::kMissing) {
+      plan_.absent.push_back(path);
+    }
     if (HasRule(RuleKind::kWrite, path)) {
       plan_.names.push_back({path, false, /*any_case=*/true, kind, origin});
     }

@@ -57,6 +57,16 @@ class FsPlanTest : public testing::Test {
   FsInputs::Floor floor_ = FsInputs::Floor::kOn;
 };
 
+TEST_F(FsPlanTest, WhatMayNotBeReadIsWatchedForWhereItIsNotThere) {
+  policy_.data_dir = Rule("/home/me/.agent");
+  EXPECT_THAT(Plan().absent,
+              testing::IsSupersetOf({"/home/me/.agent/data", "/home/me/.agent/config.toml"}));
+  paths_.File("/home/me/.agent/data/db");
+  FsPlan plan = Plan();
+  EXPECT_THAT(plan.absent, testing::Not(testing::Contains("/home/me/.agent/data")));
+  EXPECT_EQ(RegionOf(plan.regions, "/home/me/.agent/data/db")->source, RegionSource::kMask);
+}
+
 TEST_F(FsPlanTest, TheZeroPolicyAllowsNothing) {
   policy_ = {};
   FsPlan plan = Plan();

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "plan/audit_log.h"
 #include "plan/environment.h"
 #include "plan/landlock_plan.h"
 #include "plan/plan.h"
@@ -23,7 +24,6 @@ Status CheckSupported(const Policy& policy) {
   if (policy.workspace_provider != WorkspaceProvider::kDirect) {
     return refuse("workspace.provider", "a provider other than \"direct\"");
   }
-  if (!policy.audit.log.empty()) return refuse("audit.log", "the audit log");
   if (policy.audit.denials == DenialDetail::kExact) {
     return refuse("audit.denials", "\"exact\"");
   }
@@ -249,9 +249,12 @@ Result<Plan> MakePlan(const PlanInputs& in) {
     fs.read.push_back(rule);
     fs.allow_read_within_deny.push_back(std::move(rule));
   }
-  // Whoever has the key is the authority.
-  if (plan.net.tls_ca) {
-    fs.deny_read.push_back({plan.net.tls_ca->key, false, /*optional=*/true, {"net.tls.ca", 0}});
+  for (PathRule& secret : SecretFiles(plan.net)) fs.deny_read.push_back(std::move(secret));
+  const AuditLogInputs audit{in.policy, in.probe, in.facts.home, in.state_directory};
+  std::string log;
+  if (!in.policy.audit.log.empty()) {
+    CORDON_ASSIGN_OR_RETURN(log, AuditLogPlace(audit));
+    fs.deny_read.push_back({log, false, /*optional=*/true, {"audit.log", 0}});
   }
   std::string cache_inside;
   if (fs.caches == CacheMode::kPrivate) {
@@ -272,17 +275,24 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   for (SocketGrant& socket : plan.net.unix_sockets) {
     socket.pinned = LiesInWritable(plan.fs, socket.path);
   }
+  if (!log.empty() && !IsOwnState(audit, log) && LiesInWritable(plan.fs, log)) {
+    return AuditLogInReach(in.policy, log);
+  }
   if (!namespaces) LeaveNamespaces(in.probe, plan);
   CORDON_TRY(CheckCommand(in.command, plan.fs));
   CORDON_TRY(PlanTrust(plan.fs, in.probe, in.environment, plan.net));
   plan.command = in.command;
+  std::map<std::string, std::string> proxy = ProxyVariables(plan.net);
+  std::string ssh = SshCommand(plan.net, in.program);
+  bool seen = !ssh.empty() && Decide(plan.fs, Access::kRead, in.program).allowed;
+  if (seen) proxy["GIT_SSH_COMMAND"] = std::move(ssh);
   Environment environment = MakeEnvironment({.policy = in.policy.env,
                                              .caller = in.environment,
                                              .directory = in.command.directory,
                                              .cache_directory = cache_inside,
                                              .temp = fs.temp,
                                              .temp_directory = TempInside(in),
-                                             .proxy = ProxyVariables(plan.net)});
+                                             .proxy = std::move(proxy)});
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);

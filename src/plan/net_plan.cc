@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -14,6 +15,11 @@
 
 namespace cordon::plan {
 namespace {
+
+// Debian and most others, Fedora and RHEL, SUSE, Alpine.
+constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                         "/etc/pki/tls/certs/ca-bundle.crt",
+                                         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
 using guard::HostPattern;
 using guard::PatternUse;
@@ -45,13 +51,6 @@ Result<std::vector<HostPattern>> Patterns(const Entries& entries, PatternUse use
 }
 
 Status CheckSupported(const NetPolicy& net) {
-  auto refuse = [](const char* key, const char* what) {
-    return base::Unsupported(std::string(key) + ": " + what + " is not supported yet",
-                             "remove the key, or wait for the release that brings it");
-  };
-  if (net.external && !net.external->command.empty()) {
-    return refuse("net.external", "starting an external proxy");
-  }
   bool proxied = net.mode == NetMode::kProxy || net.mode == NetMode::kPublic;
   auto needs_proxy = [](const char* key) {
     return base::InvalidArgument(Reason::kPolicyBadValue,
@@ -117,20 +116,33 @@ void AddOnce(int port, std::vector<int>& ports) {
 }
 
 // A port inside has one use.
+Error Clash(int port, const char* with) {
+  return base::InvalidArgument(Reason::kPolicyBadValue, "net.host_ports: " + std::to_string(port) +
+                                                            " inside is already " + with);
+}
+
 Status CheckPorts(const NetPlan& net) {
-  auto clash = [](int port, const char* with) {
-    return base::InvalidArgument(
-        Reason::kPolicyBadValue,
-        "net.host_ports: " + std::to_string(port) + " inside is already " + with);
-  };
   bool ours = net.proxied() && !net.external;
   for (int port : net.host_ports) {
-    if (ours && port == kProxyPort) return clash(port, "the proxy's");
-    if (ours && port == kDnsPort) return clash(port, "the name server's");
+    if (ours && port == kProxyPort) return Clash(port, "the proxy's");
+    if (ours && port == kDnsPort) return Clash(port, "the name server's");
     // It would lead to the host and back without end.
     bool published = std::ranges::find(net.publish, port) != net.publish.end();
-    if (published) return clash(port, "the server's that net.publish is for");
+    if (published) return Clash(port, "the server's that net.publish is for");
   }
+  return {};
+}
+
+Status AddExternal(ExternalProxy external, NetPlan& net) {
+  if (!external.command.empty()) {
+    // Its port outside is known once it runs; inside it is where ours would be.
+    external.http = kProxyPort;
+    bool taken = std::ranges::find(net.host_ports, kProxyPort) != net.host_ports.end();
+    if (taken) return Clash(kProxyPort, "the proxy's");
+  }
+  AddOnce(external.http, net.host_ports);
+  AddOnce(external.socks, net.host_ports);
+  net.external = std::move(external);
   return {};
 }
 
@@ -161,6 +173,22 @@ Result<guard::NetRules> ResolveNetRules(const Policy& policy) {
   return rules;
 }
 
+Result<guard::NetRules> ReplanNetRules(const Policy& first, const Policy& now) {
+  bool other_way = now.net.mode == NetMode::kOpen || now.net.external;
+  if (other_way) {
+    return base::Unsupported("net.mode = \"open\" and net.external are for a run from its start",
+                             "start another run");
+  }
+  CORDON_ASSIGN_OR_RETURN(guard::NetRules rules, ResolveNetRules(now));
+  CORDON_ASSIGN_OR_RETURN(guard::NetRules before, ResolveNetRules(first));
+  rules.intercept = std::move(before.intercept);
+  if (rules.mode == NetMode::kNone) {
+    rules.mode = NetMode::kProxy;
+    rules.allow.clear();
+  }
+  return rules;
+}
+
 Parent ParentOf(const NetPolicy& policy, const std::map<std::string, std::string>& environment) {
   Parent parent{policy.upstream, Variable(environment, {"no_proxy", "NO_PROXY"})};
   if (parent.upstream.empty()) {
@@ -185,11 +213,7 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   CORDON_TRY(AddSockets(policy.unix_sockets, in.probe, "net.unix_sockets", net.unix_sockets));
   CORDON_TRY(AddSockets(policy.unix_sockets_dangerous, in.probe, "net.unix_sockets_dangerous",
                         net.unix_sockets));
-  if (net.proxied() && policy.external) {
-    net.external = *policy.external;
-    AddOnce(net.external->http, net.host_ports);
-    AddOnce(net.external->socks, net.host_ports);
-  }
+  if (net.proxied() && policy.external) CORDON_TRY(AddExternal(*policy.external, net));
   CORDON_TRY(CheckPorts(net));
   if (!net.proxied() || net.external) return net;
   CORDON_ASSIGN_OR_RETURN(net.rules, ResolveNetRules(in.policy));
@@ -209,6 +233,20 @@ Result<NetPlan> PlanNet(const NetInputs& in) {
   net.upstream = std::move(parent.upstream);
   net.no_proxy = std::move(parent.no_proxy);
   return net;
+}
+
+PathRules SecretFiles(const NetPlan& net) {
+  PathRules files;
+  auto add = [&](std::string path, const char* key) {
+    files.push_back({std::move(path), /*glob=*/false, /*optional=*/true, {key, 0}});
+  };
+  // Whoever has the key is the authority.
+  if (net.tls_ca) add(net.tls_ca->key, "net.tls.ca");
+  for (const Credential& credential : net.credentials) {
+    constexpr std::string_view kFile = "file:";
+    if (credential.from.starts_with(kFile)) add(credential.from.substr(kFile.size()), kCredential);
+  }
+  return files;
 }
 
 std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
@@ -234,18 +272,29 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
   return files;
 }
 
+std::string TrustSource(const host::PathProbe& probe,
+                        const std::map<std::string, std::string>& environment) {
+  std::string named = Variable(environment, {"SSL_CERT_FILE"});
+  if (!named.empty()) return named;
+  for (std::string_view path : kBundles) {
+    host::PathInfo info = probe.Inspect(std::string(path));
+    if (info.type == host::FileType::kRegular) return info.canonical;
+  }
+  return {};
+}
+
 Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
                  const std::map<std::string, std::string>& environment, NetPlan& net) {
+  if (!net.needs_tls()) return {};
+  net.trust_source = TrustSource(probe, environment);
+  if (net.trust_source.empty()) {
+    return base::Unsupported("TLS of the proxy: this host has no bundle of certificate authorities",
+                             "install ca-certificates, or name one by SSL_CERT_FILE");
+  }
   if (!net.intercepts()) return {};
-  // Debian and most others, Fedora and RHEL, SUSE, Alpine.
-  constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                           "/etc/pki/tls/certs/ca-bundle.crt",
-                                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-  net.trust_source = Variable(environment, {"SSL_CERT_FILE"});
   for (std::string_view path : kBundles) {
     host::PathInfo info = probe.Inspect(std::string(path));
     if (info.type != host::FileType::kRegular) continue;
-    if (net.trust_source.empty()) net.trust_source = info.canonical;
     if (!Decide(fs, Access::kRead, info.canonical).allowed) continue;
     net.trust_bundle = info.canonical;
     return {};
@@ -294,6 +343,15 @@ std::map<std::string, std::string> ProxyVariables(const NetPlan& net) {
                                    " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
                                    " -Dhttp.nonProxyHosts=localhost|127.*|0.0.0.0|[::1]";
   return variables;
+}
+
+std::string SshCommand(const NetPlan& net, const std::string& program) {
+  bool plain =
+      program.starts_with('/') && std::ranges::all_of(program, [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '_' || c == '-' || c == '+';
+      });
+  if (!net.proxied() || net.captures() || !plain) return {};
+  return "ssh -o ProxyCommand='" + program + " connect %h %p'";
 }
 
 }  // namespace cordon::plan

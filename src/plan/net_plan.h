@@ -45,8 +45,8 @@ struct NetPlan {
   std::optional<ExternalProxy> external;  // instead of ours; its ports are among host_ports
   std::optional<TlsAuthority> tls_ca;     // files of the user's own
   std::vector<Credential> credentials;    // where they are, not what they are
-  // Of the authorities that the command trusts, when TLS is looked into: the host's,
-  // and where it is seen inside with ours added.
+  // Bundles of authorities: the host's, by which the proxy verifies servers, and where
+  // the command finds it with ours added, when its TLS is looked into.
   std::string trust_source;
   std::string trust_bundle;
   bool ipv6 = false;
@@ -56,7 +56,12 @@ struct NetPlan {
   bool operator==(const NetPlan&) const = default;
 
   bool own_namespace() const { return mode != NetMode::kOpen && !host_network; }
+  // Whether programs that know of no proxy are led to ours.
+  bool captures() const { return proxied() && !external && !host_network; }
   bool intercepts() const { return !rules.intercept.empty(); }
+  bool parent_by_tls() const { return upstream.starts_with("https://"); }
+  // Whether the proxy speaks TLS itself at all.
+  bool needs_tls() const { return intercepts() || parent_by_tls(); }
   bool proxied() const { return mode == NetMode::kProxy || mode == NetMode::kPublic; }
 };
 
@@ -72,6 +77,11 @@ inline constexpr std::string_view kInsideV6 = "fd63:6f72:646f:6e::1";
 // host's own addresses are left to the caller. A text that is no pattern is an
 // error with its place.
 Result<guard::NetRules> ResolveNetRules(const Policy& policy);
+
+// The rules of a run that began with `first` once its policy is `now`: who may be
+// reached, and by which requests. What is intercepted stays as it was. Refuses a way
+// out that a sandbox cannot change to.
+Result<guard::NetRules> ReplanNetRules(const Policy& first, const Policy& now);
 
 // The parent proxy: the policy's, or else the environment's.
 struct Parent {
@@ -91,6 +101,12 @@ struct NetInputs {
 // of the host but not listed as such, and a port with two uses.
 Result<NetPlan> PlanNet(const NetInputs& inputs);
 
+// The host's files that hold secrets of the network (net.tls.ca's key, a credential's
+// "file:"), to be denied like fs.deny_read, by the key that names them. A region of
+// its own keeps such a file from being moved from under what is shown instead.
+inline constexpr const char* kCredential = "net.credential";
+PathRules SecretFiles(const NetPlan& net);
+
 // Files that the command sees in place of the host's, so that names are looked
 // up in the one way that works inside.
 struct PrivateFile {
@@ -102,14 +118,24 @@ std::vector<PrivateFile> NameServiceFiles(const NetPlan& net, const FsPlan& fs,
                                           const host::PathProbe& probe,
                                           const std::string& hostname);
 
+// The file of the authorities that the host trusts; empty where there is none.
+std::string TrustSource(const host::PathProbe& probe,
+                        const std::map<std::string, std::string>& environment);
+
 // Where the host's authorities are and where the command looks for them: sets
-// trust_source and trust_bundle. `unsupported` where it could not read them.
+// trust_source and trust_bundle, as far as needed. `unsupported` where one of the
+// two could not read them.
 Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
                  const std::map<std::string, std::string>& environment, NetPlan& net);
 
 // "NAME=value" pairs that lead programs to the proxy, and to the authorities that
 // they should trust.
 std::map<std::string, std::string> ProxyVariables(const NetPlan& net);
+
+// The value of GIT_SSH_COMMAND: ssh by the proxy, with `program`, which is cordon.
+// Empty where ssh needs none, because its connections are captured, and where
+// `program` cannot be written into a command as it stands.
+std::string SshCommand(const NetPlan& net, const std::string& program);
 
 // May a command inside connect there, and by which rule? Before resolution: an
 // allowed name may still resolve to an address that is denied.

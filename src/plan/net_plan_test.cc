@@ -191,6 +191,18 @@ TEST_F(PlanNetTest, AnExternalProxyIsReachedAsAHostPort) {
   EXPECT_THAT(Plan().host_ports, ElementsAre(1080, 5432, 8080));
 }
 
+TEST_F(PlanNetTest, SshNeedsACommandWhereNothingIsCaptured) {
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"), "");
+  policy_.net.external = {.http = 8080};
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"),
+            "ssh -o ProxyCommand='/usr/bin/cordon connect %h %p'");
+  for (const char* program : {"", "cordon", "/a b/cordon", "/a'/cordon", "/a%h/cordon"}) {
+    EXPECT_EQ(SshCommand(Plan(), program), "") << program;
+  }
+  policy_ = {};
+  EXPECT_EQ(SshCommand(Plan(), "/usr/bin/cordon"), "");
+}
+
 TEST_F(PlanNetTest, TheParentComesFromThePolicyOrTheEnvironment) {
   environment_ = {{"HTTP_PROXY", "http://third"}, {"ALL_PROXY", "socks5h://second"}};
   EXPECT_EQ(Plan().upstream, "socks5h://second");
@@ -201,6 +213,25 @@ TEST_F(PlanNetTest, TheParentComesFromThePolicyOrTheEnvironment) {
   EXPECT_EQ(Plan().no_proxy, "x.test");
   policy_.net.upstream = "http://chosen";
   EXPECT_EQ(Plan().upstream, "http://chosen");
+}
+
+TEST_F(PlanNetTest, AChangedPolicyChangesWhoMayBeReached) {
+  policy_.net.tls_intercept = {{"a.test", {}}};
+  Policy now = policy_;
+  now.net.allow = {{"b.test", {}}};
+  now.net.tls_intercept = {};
+  auto rules = ReplanNetRules(policy_, now);
+  ASSERT_TRUE(rules);
+  EXPECT_EQ(rules->allow.size(), 1u);
+  EXPECT_EQ(rules->intercept.size(), 1u);
+  now.net.mode = NetMode::kNone;
+  EXPECT_THAT(ReplanNetRules(policy_, now)->allow, IsEmpty());
+  EXPECT_EQ(ReplanNetRules(policy_, now)->mode, NetMode::kProxy);
+  now.net.mode = NetMode::kOpen;
+  EXPECT_FALSE(ReplanNetRules(policy_, now));
+  now.net.mode = NetMode::kProxy;
+  now.net.external = {.http = 8080};
+  EXPECT_FALSE(ReplanNetRules(policy_, now));
 }
 
 TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
@@ -217,9 +248,15 @@ TEST_F(PlanNetTest, OpenHasNothingOfItsOwn) {
   EXPECT_THAT(Refusal(), HasSubstr("net.deny"));
 }
 
-TEST_F(PlanNetTest, WhatIsNotBuiltIsRefused) {
+TEST_F(PlanNetTest, AnExternalProxyThatIsStartedIsWhereOursWouldBe) {
   policy_.net.external = {.command = {"my-proxy"}};
-  EXPECT_THAT(Refusal(Reason::kUnsupported), HasSubstr("net.external"));
+  NetPlan net = Plan();
+  EXPECT_THAT(net.host_ports, ElementsAre(kProxyPort));
+  EXPECT_EQ(net.external->http, kProxyPort);
+  EXPECT_EQ(ProxyVariables(net)["HTTPS_PROXY"], "http://127.0.0.1:3128");
+  EXPECT_FALSE(ProxyVariables(net).contains("ALL_PROXY"));
+  policy_.net.host_ports = {kProxyPort};
+  EXPECT_THAT(Refusal(), HasSubstr("net.host_ports"));
 }
 
 TEST_F(PlanNetTest, WhatOnlyAProxyCanDoNeedsOne) {

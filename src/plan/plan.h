@@ -80,6 +80,7 @@ struct PlanInputs {
   int proxy_port = kProxyPort;    // without namespaces: where the host's loopback was free
   std::string cache_directory;    // where private caches persist; empty: nowhere
   std::string state_directory;    // Cordon's own, if not below the home
+  std::string program;            // the cordon that the command may execute, canonical; or empty
 };
 
 // Refuses what cannot be enforced: policy keys whose mechanism is not built yet

@@ -360,7 +360,7 @@ std::string ToJson(const Plan& plan) {
                {"environment", EnvironmentJson(plan)},
                {"limits", LimitsJson(plan.limits)},
                {"enforcement", EnforcementJson(plan.enforcement)}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace cordon::plan

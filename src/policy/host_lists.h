@@ -12,8 +12,10 @@ namespace cordon::policy {
 // With the "@", sorted.
 std::vector<std::string> HostListNames();
 
-// The patterns of "@name", those of the lists inside it too, each once. An
-// unknown name is kPolicyBadValue with a hint.
+// Whether there is such a list; an unknown name is kPolicyBadValue with a hint.
+Status CheckHostList(std::string_view name);
+
+// The patterns of "@name", those of the lists inside it too, each once.
 Result<std::vector<std::string>> ExpandHostList(std::string_view name);
 
 // The patterns that one text of net.allow means: its list's, or itself.

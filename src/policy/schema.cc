@@ -144,9 +144,10 @@ constexpr Key kKeys[] = {
     {"workspace.provider", Enum<CORDON_MEMBER(workspace_provider)>(kProvider), "\"direct\"",
      "\"overlay\"", "What the command's changes go to."},
     {"audit.log", FileField{CORDON_MEMBER(audit.log)}, "", "\"~/.local/state/cordon/audit.jsonl\"",
-     "The file that events are appended to."},
+     "The file that every decision is appended to, a line of JSON each."},
     {"audit.denials", Enum<CORDON_MEMBER(audit.denials)>(kDenials), "\"off\"", "\"exact\"",
-     "How denials are recorded."},
+     "Which denials are recorded: what Cordon itself decides (`off`, `hint`), or the kernel's "
+     "too."},
     {"leaks.scan", FlagField{CORDON_MEMBER(leaks.scan)}, "false", "true",
      "Whether output is scanned for secrets."},
     {"leaks.on_leak", Enum<CORDON_MEMBER(leaks.on_leak)>(kOnLeak), "\"terminate\"", "\"redact\"",

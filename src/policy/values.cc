@@ -234,7 +234,7 @@ class PathParser {
 Status CheckHostFor(std::string_view text, guard::PatternUse use) {
   // What is in the lists is checked by their tests.
   if (text.starts_with('@')) {
-    CORDON_TRY(ExpandHosts(text));
+    CORDON_TRY(CheckHostList(text));
   } else {
     CORDON_TRY(guard::ParseHostPattern(text, use));
   }

@@ -39,9 +39,8 @@ Task<void> ServeCapture(Connection& connection) {
   guard::Host address{.name = guard::ToString(at->address), .address = at->address};
   guard::HostPort target = server.Meant({address, at->port});
   auto decision = guard::DecideHost(server.Rules(), target.host, target.port);
-  // On the port of plain HTTP the Host of each request must be the name.
-  bool http = target.port == kHttpPort && !target.host.address;
-  if (decision.allowed && (http || NeedsLook(server, target))) {
+  // On the port of plain HTTP the Host of each request is looked at.
+  if (decision.allowed && (target.port == kHttpPort || NeedsLook(server, target))) {
     co_await RunInspected(connection, target);
     co_return;
   }

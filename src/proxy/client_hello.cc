@@ -149,6 +149,15 @@ bool LooksLikeTls(Bytes bytes) {
   return bytes.empty() || (bytes[0] >= kFirstType && bytes[0] <= kLastType);
 }
 
+// The hello of SSL 2, which a server may still take for the start of TLS: a length
+// with its highest bit set, a client's hello, a version. It names no server.
+bool MayBeSsl2(Bytes bytes) {
+  constexpr uint8_t kHighBit = 0x80;
+  return !bytes.empty() && (bytes[0] & kHighBit) != 0 &&
+         (bytes.size() < 3 || bytes[2] == kClientHelloMessage) &&
+         (bytes.size() < 4 || bytes[3] == 3 || bytes[3] == 0);
+}
+
 bool BeginsWithHello(Bytes bytes) {
   return (bytes.size() < 1 || bytes[0] == kHandshakeRecord) && (bytes.size() < 2 || bytes[1] == 3);
 }
@@ -177,6 +186,10 @@ std::optional<Bytes> NextRecord(Cursor& cursor, std::string_view& problem) {
 }  // namespace
 
 HelloReading ReadClientHello(Bytes bytes) {
+  if (MayBeSsl2(bytes)) {
+    return bytes.size() < 4 ? HelloReading{.state = HelloState::kNeedMore}
+                            : Malformed("a hello of SSL 2");
+  }
   if (!LooksLikeTls(bytes)) return {.state = HelloState::kNotTls};
   if (!BeginsWithHello(bytes)) {
     return {.state = HelloState::kMalformed, .problem = "another record before it"};

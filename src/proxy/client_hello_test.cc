@@ -114,7 +114,6 @@ TEST(ClientHello, LeavesAloneWhatFollows) {
 TEST(ClientHello, OtherProtocolsAreNotTls) {
   EXPECT_EQ(StateOf(Text("GET / HTTP/1.1\r\n")), HelloState::kNotTls);
   EXPECT_EQ(StateOf(Text("SSH-2.0-x\r\n")), HelloState::kNotTls);
-  EXPECT_EQ(StateOf({0x80, 0x2e, 1, 3, 1}), HelloState::kNotTls);  // SSL 2
   EXPECT_EQ(StateOf({22, 2}), HelloState::kMalformed);
   EXPECT_EQ(StateOf({22, 3}), HelloState::kNeedMore);
 }
@@ -172,6 +171,19 @@ TEST(ClientHello, IsBounded) {
   EXPECT_EQ(ProblemOf(Record({1, 1, 0, 0})), "hello too long");  // as soon as it says so
   const Bytes endless = InRecordsOf(1, HelloMessage(padding));
   EXPECT_EQ(ProblemOf(Bytes(endless.begin(), endless.begin() + kMaxHelloBytes)), "hello too long");
+}
+
+TEST(ClientHello, TheHelloOfSsl2NamesNobody) {
+  std::vector<uint8_t> hello = {0x80, 0x2e, 0x01, 0x03, 0x03, 0x00, 0x15};
+  EXPECT_EQ(ReadClientHello(hello).state, HelloState::kMalformed);
+  EXPECT_EQ(ReadClientHello(std::span(hello).first(2)).state, HelloState::kNeedMore);
+  hello[3] = 0x00;  // version 0.2
+  EXPECT_EQ(ReadClientHello(hello).state, HelloState::kMalformed);
+  // Any other binary protocol.
+  hello[2] = 0x02;
+  EXPECT_EQ(ReadClientHello(hello).state, HelloState::kNotTls);
+  EXPECT_EQ(ReadClientHello(std::vector<uint8_t>{0x80, 0x2e, 0x01, 0x07}).state,
+            HelloState::kNotTls);
 }
 
 }  // namespace

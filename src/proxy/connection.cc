@@ -18,6 +18,18 @@ uint64_t MillisecondsSince(Clock::time_point start) {
   return static_cast<uint64_t>(passed.count());
 }
 
+// What cannot be read as a host may be a URL with a password or a token in it.
+std::string_view WithoutSecrets(std::string_view host) {
+  host = host.substr(0, host.find_first_of("?#"));
+  size_t at = host.rfind('@');
+  return at == host.npos ? host : host.substr(at + 1);
+}
+
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 1024;
+  return base::Printable(base::Utf8Prefix(text, kMost));
+}
+
 }  // namespace
 
 const guard::NetRules& Server::Rules() {
@@ -46,7 +58,10 @@ Refusal Refusal::Failed(std::string detail, SocksReply reply) {
 }
 
 Connection::Connection(Server& server_in, Socket client_in, Kind kind)
-    : server(server_in), client(std::move(client_in)), kind_(kind) {
+    : server(server_in),
+      client(std::move(client_in)),
+      via(kind == Kind::kCapture ? Via::kCapture : Via::kHttp),
+      kind_(kind) {
   idle.most = std::chrono::milliseconds(server.options.limits.idle_ms);
   idle.Touch();
   ExpectWithin(server.options.limits.handshake_ms);
@@ -67,6 +82,7 @@ Task<void> Connection::Serve() {
   bool begun = co_await ReadMore();
   if (!begun) co_return;
   if (in[0] == 5) {
+    via = Via::kSocks;
     co_await ServeSocks(*this);
   } else {
     co_await ServeHttp(*this);
@@ -138,31 +154,41 @@ void Connection::Begin(const guard::HostPort& target, const std::string& address
                        const std::string& rule) {
   Finish();
   target_ = target;
+  begun_ = true;
   started_ = Clock::now();
-  event_ = {.allowed = true,
+  event_ = {.via = via,
+            .allowed = true,
             .host = target.host.name,
             .address = address,
             .port = target.port,
             .rule = rule};
 }
 
+void Connection::BeginForward(const Endpoint& to, const std::string& rule) {
+  Begin({{.name = kLoopbackName}, to.port}, guard::ToString(to.address), rule);
+  target_.reset();
+}
+
 void Connection::Finish() {
-  if (!target_) return;
+  if (!begun_) return;
+  begun_ = false;
   target_.reset();
   event_.duration_ms = MillisecondsSince(started_);
   if (server.options.on_event) server.options.on_event(std::move(event_));
   event_ = {};
 }
 
+// What the client said may be among it: it is shown to people, and written down.
 void Connection::Deny(std::string_view host, int port, const Refusal& refusal) {
   if (!server.options.on_event) return;
-  server.options.on_event({.reason = refusal.reason,
-                           .host = base::Printable(host.substr(0, 255)),
+  server.options.on_event({.via = via,
+                           .reason = refusal.reason,
+                           .host = Shown(WithoutSecrets(host)),
                            .address = refusal.address,
                            .port = port,
-                           .rule = refusal.rule,
-                           .hint = refusal.hint,
-                           .detail = refusal.detail});
+                           .rule = Shown(refusal.rule),
+                           .hint = Shown(refusal.hint),
+                           .detail = Shown(refusal.detail)});
 }
 
 int HttpStatusOf(Reason reason) {
@@ -171,11 +197,11 @@ int HttpStatusOf(Reason reason) {
 }
 
 std::string TextOf(const Refusal& refusal, std::string_view host, int port) {
-  std::string text = "cordon: " + base::Printable(host.substr(0, 255));
+  std::string text = "cordon: " + Shown(host);
   if (port != 0) text += ":" + std::to_string(port);
   text += refusal.reason == Reason::kUpstreamFailed ? " failed" : " denied";
   for (const std::string* part : {&refusal.rule, &refusal.detail}) {
-    if (!part->empty()) text += ": " + base::Printable(*part);
+    if (!part->empty()) text += ": " + Shown(*part);
   }
   return text;
 }

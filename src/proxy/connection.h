@@ -22,6 +22,9 @@ namespace cordon::proxy {
 
 class Connection;
 
+// What a forwarded port leads to is called.
+inline constexpr char kLoopbackName[] = "localhost";
+
 struct Server {
   Server(const Executor& ex, ProxyOptions opts)
       : executor(ex), options(std::move(opts)), resolver(ex) {}
@@ -96,6 +99,7 @@ class Connection {
   // The events of this connection. Begin before the first word to the upstream;
   // Finish, at the latest by the destructor, when it has gone.
   void Begin(const guard::HostPort& target, const std::string& address, const std::string& rule);
+  void BeginForward(const Endpoint& to, const std::string& rule);
   void Finish();
   void Deny(std::string_view host, int port, const Refusal& refusal);
   const std::optional<guard::HostPort>& target() const { return target_; }
@@ -110,7 +114,9 @@ class Connection {
   Server& server;
   Socket client;
   std::optional<Socket> upstream;
+  bool upstream_in_tls = false;  // `upstream` is the plaintext of it
   Idle idle;
+  Via via;  // by which way it came, as far as is known
 
  private:
   Kind kind_;
@@ -120,7 +126,8 @@ class Connection {
   bool secure_ = false;
   bool expired_ = false;
   bool abandoned_ = false;
-  std::optional<guard::HostPort> target_;
+  std::optional<guard::HostPort> target_;  // of what the rules decided
+  bool begun_ = false;
   NetEvent event_;
   Clock::time_point started_;
   std::list<Connection*>::iterator self_;
@@ -132,8 +139,9 @@ Task<void> ServeHttp(Connection& connection);
 Task<void> ServeHttpFor(Connection& connection, const guard::HostPort& target);
 Task<void> ServeSocks(Connection& connection);
 Task<void> ServeCapture(Connection& connection);
-// To `port` of the loopback that the sockets of `make` see.
-Task<void> ServeForward(std::unique_ptr<Connection> connection, int port, SocketFactory make);
+// To `port` of the loopback that the sockets of `make` see; `via` says which.
+Task<void> ServeForward(std::unique_ptr<Connection> connection, Via via, int port,
+                        SocketFactory make);
 
 // A short answer of our own with X-Cordon-Reason; the connection ends with it.
 Task<void> AnswerHttp(Connection& connection, int status, Reason reason, std::string_view text);

@@ -34,12 +34,18 @@ std::string Filled(const Secret& secret, const std::string& value) {
   return Replaced(value, secret.placeholder, secret.value);
 }
 
+// A server answers these with what it was sent, or runs with it; some do not look
+// at the case.
+bool IsSentBack(std::string_view method) {
+  constexpr std::string_view kMethods[] = {"TRACE", "TRACK", "DEBUG"};
+  return std::ranges::any_of(kMethods, [&](auto known) { return SameFieldName(method, known); });
+}
+
 }  // namespace
 
 RequestHead WithSecrets(RequestHead head, const std::vector<Secret>& secrets,
                         const guard::HostPort& to) {
-  // A server answers TRACE with what it was sent.
-  if (head.method == "TRACE") return head;
+  if (IsSentBack(head.method)) return head;
   for (const Secret& secret : secrets) {
     if (!IsFor(secret, to)) continue;
     bool present = false;

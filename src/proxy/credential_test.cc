@@ -51,7 +51,12 @@ TEST_F(CredentialTest, GoesToItsHostOnly) {
   }
 }
 
-TEST_F(CredentialTest, IsNotSentToBeSentBack) { EXPECT_EQ(Sent({}, "api.test:443", "TRACE"), "-"); }
+TEST_F(CredentialTest, IsNotSentToBeSentBack) {
+  for (const char* method : {"TRACE", "trace", "Track", "DEBUG"}) {
+    EXPECT_EQ(Sent({}, "api.test:443", method), "-") << method;
+  }
+  EXPECT_EQ(Sent({}, "api.test:443", "TRACER"), "Bearer real-value");
+}
 
 }  // namespace
 }  // namespace cordon::proxy

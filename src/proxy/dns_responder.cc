@@ -69,7 +69,7 @@ std::optional<DnsAnswer> DnsResponder::AnswerName(const Host& host, DnsType type
   NetDecision decision = guard::DecideLookup(context_.rules(), host);
   if (!decision.allowed) return Deny(host.name, std::move(decision));
   if (!IsAddressType(type)) return NoData();
-  if (!context_.resolve) return Synthetic(host, type);
+  if (!context_.resolve) return Synthetic(host, type, decision.rule);
   if (*pending_ >= context_.max_pending) return Failure();
   return std::nullopt;
 }
@@ -88,32 +88,45 @@ DnsAnswer DnsResponder::AnswerResolved(const Host& host,
   if (!resolved) {
     if (resolved.error().code == Code::kNotFound) return NoSuchName();
     context_.on_event({.operation = NetOperation::kLookup,
+                       .via = Via::kDns,
                        .reason = Reason::kUpstreamFailed,
                        .host = host.name,
                        .detail = resolved.error().message});
     return Failure();
   }
   if (resolved->empty()) return NoData();
+  // The rules may have changed while we waited.
+  NetDecision lookup = guard::DecideLookup(context_.rules(), host);
+  if (!lookup.allowed) return Deny(host.name, std::move(lookup));
   NetDecision denied;
   for (const IpAddress& address : *resolved) {
     denied = guard::DecideAddress(context_.rules(), host, address);
-    if (denied.allowed) return Synthetic(host, type);
+    if (denied.allowed) return Synthetic(host, type, lookup.rule);
   }
   return Deny(host.name, std::move(denied), guard::ToString(resolved->back()));
 }
 
 // Of either family whatever the name has: a client takes the one that it
 // prefers, and the proxy dials what there is.
-DnsAnswer DnsResponder::Synthetic(const Host& host, DnsType type) {
+DnsAnswer DnsResponder::Synthetic(const Host& host, DnsType type, const std::string& rule) {
   std::optional<IpAddress> address =
       context_.names.AddressFor(host, type == DnsType::kA ? Family::kV4 : Family::kV6);
-  if (address) return Addresses({*address});
+  if (address) {
+    context_.on_event({.operation = NetOperation::kLookup,
+                       .via = Via::kDns,
+                       .allowed = true,
+                       .host = host.name,
+                       .address = guard::ToString(*address),
+                       .rule = rule});
+    return Addresses({*address});
+  }
   Deny(host.name, {.reason = Reason::kHostDenied, .rule = "too many names were looked up"});
   return {.code = DnsCode::kRefused};
 }
 
 DnsAnswer DnsResponder::Deny(std::string host, NetDecision decision, std::string address) {
   context_.on_event({.operation = NetOperation::kLookup,
+                     .via = Via::kDns,
                      .reason = decision.reason,
                      .host = std::move(host),
                      .address = std::move(address),

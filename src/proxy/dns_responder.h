@@ -25,7 +25,7 @@ struct DnsContext {
   std::function<const guard::NetRules&()> rules;  // as they are now
   NameTable& names;
   ResolveName resolve;  // empty: an upstream proxy resolves, every allowed name is answered
-  EventSink on_event;   // denials and failures
+  EventSink on_event;   // addresses that are given out, denials and failures
   size_t max_pending = 256;
 };
 
@@ -43,7 +43,7 @@ class DnsResponder {
   std::optional<DnsAnswer> AnswerName(const guard::Host& host, DnsType type);
   DnsAnswer AnswerResolved(const guard::Host& host,
                            const Result<std::vector<guard::IpAddress>>& resolved, DnsType type);
-  DnsAnswer Synthetic(const guard::Host& host, DnsType type);
+  DnsAnswer Synthetic(const guard::Host& host, DnsType type, const std::string& rule);
   DnsAnswer Deny(std::string host, guard::NetDecision decision, std::string address = {});
 
   DnsContext context_;

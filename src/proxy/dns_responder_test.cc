@@ -82,7 +82,12 @@ TEST_F(DnsResponderTest, AllowedNameGetsAnAddressOfEachFamily) {
   EXPECT_THAT(v6.addresses, ElementsAre(*guard::ParseIp("fd63:6f72:646f:6e::100")));
   EXPECT_EQ(names_.NameOf(v4.addresses[0]), Host{.name = "allowed.test"});
   EXPECT_THAT(asked_, ElementsAre("allowed.test", "allowed.test"));
-  EXPECT_THAT(events_, IsEmpty());
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_TRUE(events_[0].allowed);
+  EXPECT_EQ(events_[0].via, Via::kDns);
+  EXPECT_EQ(events_[0].host, "allowed.test");
+  EXPECT_EQ(events_[0].address, "198.18.1.0");
+  EXPECT_FALSE(events_[0].rule.empty());
 }
 
 TEST_F(DnsResponderTest, DeniedNameIsNeverAskedFor) {
@@ -137,7 +142,8 @@ TEST_F(DnsResponderTest, DeniedAddressesAreToldAsNoName) {
 
   real_["inside.wild.test"].push_back(*guard::ParseIp("8.8.8.8"));
   EXPECT_EQ(Ask("inside.wild.test", kA).addresses.size(), 1U);
-  EXPECT_EQ(events_.size(), 1U);
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_TRUE(events_[1].allowed);
 }
 
 TEST_F(DnsResponderTest, FailureOfTheResolverIsAFailure) {

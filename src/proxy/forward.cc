@@ -1,4 +1,5 @@
 // A port of one loopback that leads to the same port of another.
+#include "base/error.h"
 #include "proxy/connection.h"
 #include "proxy/dial.h"
 #include "proxy/tunnel.h"
@@ -17,18 +18,26 @@ Task<Dialled> DialLoopback(int port, Clock::time_point deadline, SocketFactory m
   co_return dialled;
 }
 
+std::string RuleOf(Via via) { return via == Via::kPublish ? "net.publish" : "net.host_ports"; }
+
 }  // namespace
 
-Task<void> ServeForward(std::unique_ptr<Connection> connection, int port, SocketFactory make) {
+Task<void> ServeForward(std::unique_ptr<Connection> connection, Via via, int port,
+                        SocketFactory make) {
   connection->ExpectNothing();
+  connection->via = via;
   auto deadline =
       Clock::now() + std::chrono::milliseconds(connection->server.options.limits.connect_ms);
   Dialled dialled = co_await DialLoopback(port, deadline, std::move(make));
   if (!dialled.socket) {
+    Refusal failed = Refusal::Failed(base::ErrnoText(dialled.failure));
+    failed.rule = RuleOf(via);
+    connection->Deny(kLoopbackName, port, failed);
     connection->Cut();
     co_return;
   }
   connection->upstream = std::move(dialled.socket);
+  connection->BeginForward(dialled.endpoint, RuleOf(via));
   co_await RunRelay(*connection);
 }
 

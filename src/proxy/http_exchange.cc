@@ -11,22 +11,27 @@ namespace {
 
 constexpr size_t kMaxResponseHead = 64 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
+constexpr int kMostInterim = 100;
+
+// RFC 9110 9.2.1, less TRACE: asking twice is as good as once.
+bool IsSafe(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
 
 }  // namespace
 
-Exchange::Exchange(Connection& connection, const RequestHead& head, guard::HostPort target,
-                   std::string origin_form)
+Exchange::Exchange(Connection& connection, const RequestHead& head, Asked asked)
     : connection_(connection),
       head_(head),
-      target_(std::move(target)),
-      origin_form_(std::move(origin_form)) {}
+      asked_(std::move(asked)),
+      retryable_(head.body.kind == BodyKind::kNone && IsSafe(head.method)) {}
 
 Task<std::optional<Refusal>> Exchange::Run() {
   auto refusal = co_await Open();
   if (!refusal) refusal = co_await Converse();
-  // A kept connection may have been closed by its server just now; what has no
-  // body can be asked again.
-  if (refusal && reused_ && answer_ == Answer::kNone && head_.body.kind == BodyKind::kNone) {
+  // A kept connection may have been closed by its server just now; what changes
+  // nothing there can be asked again.
+  if (refusal && reused_ && answer_ == Answer::kNone && retryable_) {
     Drop();
     refusal = co_await Open();
     if (!refusal) refusal = co_await Converse();
@@ -40,11 +45,11 @@ Task<std::optional<Refusal>> Exchange::Run() {
 }
 
 Task<std::optional<Refusal>> Exchange::Open() {
-  reused_ = connection_.upstream && connection_.target() == target_;
+  reused_ = connection_.upstream && connection_.target() == asked_.target;
   if (reused_) co_return std::nullopt;
   Drop();
   Purpose purpose = connection_.secure() ? Purpose::kHttpsRequest : Purpose::kHttpRequest;
-  co_return co_await Reach(connection_, target_, purpose);
+  co_return co_await Reach(connection_, asked_.target, purpose);
 }
 
 void Exchange::Drop() {
@@ -54,15 +59,19 @@ void Exchange::Drop() {
 
 std::string Exchange::RequestText() const {
   bool secure = connection_.secure();
-  bool usual = target_.port == (secure ? 443 : 80);
-  std::string host = usual ? guard::ToString(target_.host) : guard::ToString(target_);
+  bool usual = asked_.target.port == (secure ? 443 : 80);
+  auto text_of = [&](const guard::HostPort& at) {
+    return usual ? guard::ToString(at.host) : guard::ToString(at);
+  };
+  std::string host = text_of(asked_.named);
   if (secure) {
     const auto& secrets = connection_.server.options.secrets;
-    return FormatRequest(WithSecrets(head_, secrets, target_), origin_form_, host);
+    return FormatRequest(WithSecrets(head_, secrets, asked_.target), asked_.origin_form, host);
   }
-  const ParentProxy* parent = HttpParentFor(connection_.server, target_);
-  if (parent == nullptr) return FormatRequest(head_, origin_form_, host);
-  std::string text = FormatRequest(head_, "http://" + host + origin_form_, host);
+  const ParentProxy* parent = HttpParentFor(connection_.server, asked_.target);
+  if (parent == nullptr) return FormatRequest(head_, asked_.origin_form, host);
+  std::string text =
+      FormatRequest(head_, "http://" + text_of(asked_.target) + asked_.origin_form, host);
   if (parent->user.empty()) return text;
   text.insert(text.size() - 2, "Proxy-Authorization: " + BasicCredentials(*parent) + "\r\n");
   return text;
@@ -84,6 +93,9 @@ Task<std::optional<Refusal>> Exchange::Converse() {
   if (switched_ || answer_ != Answer::kNone) co_return std::nullopt;
   if (problem_.empty()) problem_ = "the server closed the connection";
   Refusal refusal = Refusal::Failed(problem_);
+  if (body_malformed_) {
+    refusal = {.reason = Reason::kRequestInvalid, .detail = "the request's body is malformed"};
+  }
   refusal.address = connection_.event().address;
   co_return refusal;
 }
@@ -98,6 +110,7 @@ Task<void> Exchange::SendBody() {
     }
     out.clear();
     auto taken = reader.Read(connection_.in, out);
+    body_malformed_ = !taken;
     if (!taken) break;
     connection_.in.erase(0, *taken);
     connection_.idle.Touch();
@@ -108,7 +121,7 @@ Task<void> Exchange::SendBody() {
   body_sent_ = reader.done();
   // Half a request must not be left standing: its server would wait for the rest.
   if (!body_sent_ && answer_ != Answer::kComplete) {
-    problem_ = "the request's body is malformed or incomplete";
+    problem_ = "the request's body is not complete";
     Reset(*connection_.upstream);
   }
 }
@@ -144,7 +157,7 @@ Task<void> Exchange::Receive() {
 // Interim answers are passed on as they come: a client may wait for 100 with its
 // body.
 Task<bool> Exchange::ReceiveFinalHead(ResponseHead& head) {
-  for (;;) {
+  for (int interim = 0; interim <= kMostInterim; ++interim) {
     bool received = co_await ReceiveHead(head);
     if (!received) co_return false;
     if (head.status >= 200 || (head.status == 101 && head_.wants_websocket)) co_return true;
@@ -152,11 +165,14 @@ Task<bool> Exchange::ReceiveFinalHead(ResponseHead& head) {
       problem_ = "the server changes to a protocol nobody asked for";
       co_return false;
     }
+    retryable_ = false;  // the server is at it
     std::string text = FormatResponse(head, KeepAlive::kYes);
     if (head_.minor_version == 0) continue;
     bool told = co_await connection_.Write(text);
     if (!told) co_return false;
   }
+  problem_ = "the server sends interim answers without end";
+  co_return false;
 }
 
 Task<bool> Exchange::ReceiveHead(ResponseHead& head) {
@@ -210,7 +226,7 @@ Task<bool> Exchange::ReadUpstream() {
   std::array<char, kReadBytes> buffer;
   ReadResult got = co_await ReadSome(*connection_.upstream, buffer);
   bool ended = !got.error && got.bytes == 0;
-  bool broke_off = ended && connection_.secure() && BrokeOff(*connection_.upstream);
+  bool broke_off = ended && connection_.upstream_in_tls && BrokeOff(*connection_.upstream);
   if (got.error || broke_off) problem_ = "the connection to the server broke";
   if (got.error || got.bytes == 0) co_return false;
   connection_.idle.Touch();

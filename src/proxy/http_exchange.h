@@ -10,11 +10,17 @@
 
 namespace cordon::proxy {
 
+// What a request is for.
+struct Asked {
+  guard::HostPort target;  // whom it goes to
+  guard::HostPort named;   // its Host: the target, or a name that is asked for at an address
+  std::string origin_form;
+};
+
 class Exchange {
  public:
-  // `target` was decided on, and allowed.
-  Exchange(Connection& connection, const RequestHead& head, guard::HostPort target,
-           std::string origin_form);
+  // It was decided on, and allowed.
+  Exchange(Connection& connection, const RequestHead& head, Asked asked);
 
   // A refusal only while nothing has been said to the client. The connection's
   // upstream is used again if it is one to the same target.
@@ -40,14 +46,15 @@ class Exchange {
 
   Connection& connection_;
   const RequestHead& head_;
-  guard::HostPort target_;
-  std::string origin_form_;
+  Asked asked_;
   std::string from_upstream_;  // read, not passed on yet
   std::string problem_;
   Answer answer_ = Answer::kNone;
   KeepAlive upstream_keeps_ = KeepAlive::kNo;
   KeepAlive client_keeps_ = KeepAlive::kNo;
   bool body_sent_ = false;
+  bool body_malformed_ = false;
+  bool retryable_ = false;  // as far as is known yet
   bool reused_ = false;
   bool switched_ = false;  // to a websocket
   bool reusable_ = false;

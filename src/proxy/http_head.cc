@@ -229,6 +229,8 @@ Result<RequestHead> ParseRequestHead(std::string_view text) {
   if (head.target.empty() || std::ranges::any_of(head.target, IsControl)) {
     return Malformed("a bad request target");
   }
+  // Some servers cut a target there, others take it for part of the path.
+  if (head.target.find('#') != head.target.npos) return Malformed("a fragment in the target");
   CORDON_ASSIGN_OR_RETURN(head.fields, ParseFields(text));
   CORDON_TRY(TakeHost(head, *minor_version));
   CORDON_ASSIGN_OR_RETURN(head.body, FramingOf(head.fields));

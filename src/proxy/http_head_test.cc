@@ -51,6 +51,14 @@ TEST(ParseRequestHead, ReadsARequest) {
   EXPECT_EQ(head->fields[2], (HeaderField{"X", "a\tb"}));
 }
 
+TEST(ParseRequestHead, RefusesAFragment) {
+  for (std::string_view target : {"/a#b", "#", "/#", "/a?b#c", "http://a.test/#", "a.test:443#"}) {
+    EXPECT_FALSE(Accepts("GET " + std::string(target) + " HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+        << target;
+  }
+  EXPECT_TRUE(Accepts("GET /a%23b?c HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+}
+
 TEST(ParseRequestHead, RefusesWhatCouldBeReadInTwoWays) {
   EXPECT_TRUE(Accepts(Get("")));
   for (std::string_view fields : {

@@ -53,9 +53,11 @@ Task<void> Refuse(Connection& connection, std::string host, int port, Refusal re
   co_await AnswerHttp(connection, HttpStatusOf(refusal.reason), refusal.reason, text);
 }
 
-Task<void> RefuseHead(Connection& connection, BadHead bad) {
+Task<void> RefuseHead(Connection& connection, BadHead bad,
+                      const std::optional<guard::HostPort>& fixed) {
   if (bad.status == 0) co_return;
-  connection.Deny("", 0, {.reason = Reason::kRequestInvalid, .detail = bad.text});
+  connection.Deny(fixed ? fixed->host.name : "", fixed ? fixed->port : 0,
+                  {.reason = Reason::kRequestInvalid, .detail = bad.text});
   std::string text = "cordon: request denied: " + bad.text;
   co_await AnswerHttp(connection, bad.status, Reason::kRequestInvalid, text);
 }
@@ -65,6 +67,7 @@ Refusal InvalidRequest(std::string detail) {
 }
 
 Task<void> ServeConnect(Connection& connection, RequestHead head) {
+  connection.via = Via::kConnect;
   if (head.body.kind != BodyKind::kNone) {
     co_await Refuse(connection, head.target, 0, InvalidRequest("CONNECT with a body"));
     co_return;
@@ -92,46 +95,61 @@ Task<void> ServeConnect(Connection& connection, RequestHead head) {
   if (told) co_await RunTunnel(connection);
 }
 
-// What a request is for.
-struct Asked {
-  guard::HostPort target;
-  std::string origin_form;
-};
-
 Result<Asked> AskedOfProxy(const RequestHead& head) {
   CORDON_ASSIGN_OR_RETURN(AbsoluteTarget absolute, ParseAbsoluteTarget(head.target));
   CORDON_ASSIGN_OR_RETURN(guard::HostPort target,
                           guard::ParseHostPort(absolute.authority, kHttpPort));
-  return Asked{std::move(target), std::move(absolute.origin_form)};
+  return Asked{target, target, std::move(absolute.origin_form)};
 }
 
-// Of a server that `fixed` stands for: the Host must be it.
-Result<Asked> AskedOfServer(const RequestHead& head, const guard::HostPort& fixed) {
-  Error mismatch{.code = Code::kDenied,
-                 .reason = Reason::kNameMismatch,
-                 .message = "a request for another host on this connection"};
-  if (!head.target.starts_with('/')) {
-    CORDON_ASSIGN_OR_RETURN(Asked asked, AskedOfProxy(head));
-    if (asked.target != fixed) return mismatch;
-    return asked;
+Result<guard::HostPort> NamedBy(const RequestHead& head, const Asked& asked, int port) {
+  if (!head.target.starts_with('/')) return asked.target;
+  return guard::ParseHostPort(head.host, port);
+}
+
+// Of a server that `fixed` stands for: the Host must be it. Outside of TLS an
+// address may be asked for a name.
+std::expected<Asked, Refusal> AskedOfServer(const Connection& connection, const RequestHead& head,
+                                            const guard::HostPort& fixed) {
+  Result<Asked> asked = Asked{fixed, fixed, head.target};
+  if (!head.target.starts_with('/')) asked = AskedOfProxy(head);
+  if (!asked) return std::unexpected(Refusal::Invalid(asked.error()));
+  auto named = NamedBy(head, *asked, fixed.port);
+  if (!named) return std::unexpected(Refusal::Invalid(named.error()));
+  asked->target = fixed;
+  if (*named == fixed) return std::move(*asked);
+  bool stands_for_it = fixed.host.address && !named->host.address && named->port == fixed.port;
+  if (!stands_for_it || connection.secure()) {
+    return std::unexpected(Refusal{.reason = Reason::kNameMismatch,
+                                   .detail = "a request for another host on this connection"});
   }
-  CORDON_ASSIGN_OR_RETURN(guard::HostPort host, guard::ParseHostPort(head.host, fixed.port));
-  if (host != fixed) return mismatch;
-  return Asked{fixed, head.target};
+  auto refusal = RefuseNamed(connection.server, named->host, named->port);
+  if (refusal) return std::unexpected(std::move(*refusal));
+  asked->named = std::move(*named);
+  return std::move(*asked);
+}
+
+std::expected<Asked, Refusal> AskedOf(const Connection& connection, const RequestHead& head,
+                                      const std::optional<guard::HostPort>& fixed) {
+  if (fixed) return AskedOfServer(connection, head, *fixed);
+  auto asked = AskedOfProxy(head);
+  if (!asked) return std::unexpected(Refusal::Invalid(asked.error()));
+  asked->target = asked->named = connection.server.Meant(asked->target);
+  return std::move(*asked);
 }
 
 // One request and its answer; whether another may follow on the connection.
 Task<bool> ServeRequest(Connection& connection, RequestHead head,
                         const std::optional<guard::HostPort>& fixed) {
-  auto asked = fixed ? AskedOfServer(head, *fixed) : AskedOfProxy(head);
+  auto asked = AskedOf(connection, head, fixed);
   if (!asked) {
-    co_await Refuse(connection, head.target, 0, Refusal::Invalid(asked.error()));
+    co_await Refuse(connection, fixed ? fixed->host.name : head.target, fixed ? fixed->port : 0,
+                    asked.error());
     co_return false;
   }
-  asked->target = connection.server.Meant(asked->target);
-  const guard::HostPort& target = asked->target;
-  auto decision = DecideRequest(connection.server.options.rules.http_rules, target.host,
-                                head.method, asked->origin_form);
+  guard::HostPort target = asked->target;
+  auto decision =
+      DecideRequest(connection.server.options.rules.http_rules, target, head, asked->origin_form);
   // The host first: a denied one is told nothing about rules of requests.
   auto host = guard::DecideHost(connection.server.Rules(), target.host, target.port);
   if (!host.allowed || !decision.allowed) {
@@ -139,7 +157,7 @@ Task<bool> ServeRequest(Connection& connection, RequestHead head,
                     Refusal::Of(host.allowed ? decision : host));
     co_return false;
   }
-  Exchange exchange(connection, head, target, asked->origin_form);
+  Exchange exchange(connection, head, std::move(*asked));
   auto refusal = co_await exchange.Run();
   if (refusal) {
     co_await Refuse(connection, target.host.name, target.port, *refusal);
@@ -152,7 +170,7 @@ Task<void> ServeRequests(Connection& connection, std::optional<guard::HostPort> 
   for (;;) {
     auto head = co_await ReadHead(connection);
     if (!head) {
-      co_await RefuseHead(connection, head.error());
+      co_await RefuseHead(connection, head.error(), fixed);
       co_return;
     }
     if (head->method == "CONNECT") {

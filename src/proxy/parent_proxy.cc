@@ -11,9 +11,9 @@ namespace cordon::proxy {
 namespace {
 
 Error BadUpstream(const std::string& what) {
-  return base::InvalidArgument(Reason::kPolicyBadValue,
-                               "net.upstream, or https_proxy of the environment: " + what,
-                               "write it as http://[user:password@]host:port or socks5://…");
+  return base::InvalidArgument(
+      Reason::kPolicyBadValue, "net.upstream, or https_proxy of the environment: " + what,
+      "write it as http://[user:password@]host:port, https://… or socks5://…");
 }
 
 std::optional<std::string> PercentDecoded(std::string_view text) {
@@ -113,10 +113,8 @@ Result<ParentProxy> ParseParentProxy(std::string_view url, std::string_view no_p
     parent.kind = ParentProxy::Kind::kSocks5;
     default_port = 1080;
   } else if (scheme == "https") {
-    return base::Unsupported(
-        "net.upstream, or https_proxy of the environment: a proxy spoken to by TLS is not "
-        "supported yet",
-        "name it by http:// if it takes that too");
+    parent.transport = ParentProxy::Transport::kTls;
+    default_port = 443;
   } else if (scheme != "http") {
     return BadUpstream("\"" + std::string(scheme) + "\" is not a kind of proxy");
   }

@@ -13,6 +13,8 @@ namespace cordon::proxy {
 struct ParentProxy {
   enum class Kind { kHttp, kSocks5 };
   Kind kind = Kind::kHttp;
+  enum class Transport { kPlain, kTls };
+  Transport transport = Transport::kPlain;
   guard::HostPort at;
   std::string user;  // empty: no authentication
   std::string password;
@@ -27,8 +29,8 @@ struct ParentProxy {
   std::vector<Exception> exceptions;
 };
 
-// "http://user:password@host:port", "socks5://…" (and socks5h); user and password
-// may be percent-encoded. `no_proxy` is separated by commas or blanks.
+// "http://user:password@host:port", "https://…", "socks5://…" (and socks5h); user
+// and password may be percent-encoded. `no_proxy` is separated by commas or blanks.
 Result<ParentProxy> ParseParentProxy(std::string_view url, std::string_view no_proxy);
 
 bool GoesThrough(const ParentProxy& parent, const guard::HostPort& target);

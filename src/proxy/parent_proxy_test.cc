@@ -20,10 +20,16 @@ TEST(ParentProxy, ReadsTheUrl) {
   EXPECT_EQ(BasicCredentials(*parent), "Basic bWU6cEBzcw==");
   EXPECT_EQ(ParseParentProxy("socks5h://10.0.0.1", "")->kind, ParentProxy::Kind::kSocks5);
   EXPECT_EQ(ParseParentProxy("socks5://10.0.0.1", "")->at.port, 1080);
+  EXPECT_EQ(parent->transport, ParentProxy::Transport::kPlain);
+  auto secure = ParseParentProxy("https://me:pw@proxy.test", "");
+  ASSERT_TRUE(secure);
+  EXPECT_EQ(secure->kind, ParentProxy::Kind::kHttp);
+  EXPECT_EQ(secure->transport, ParentProxy::Transport::kTls);
+  EXPECT_EQ(guard::ToString(secure->at), "proxy.test:443");
 }
 
 TEST(ParentProxy, RefusesWhatItCannotSpeak) {
-  for (std::string_view url : {"https://proxy.test", "ftp://proxy.test", "http://", "http://a b",
+  for (std::string_view url : {"ftp://proxy.test", "http://", "http://a b",
                                "http://x%2:y@proxy.test", "http://:y@proxy.test"}) {
     EXPECT_FALSE(ParseParentProxy(url, "")) << url;
   }

@@ -62,19 +62,24 @@ class Proxy::Impl {
     for (sys::UniqueFd& fd : listeners.mux) {
       CORDON_TRY(Listen(std::move(fd), Connection::Kind::kMux));
     }
-    for (sys::UniqueFd& fd : listeners.capture) {
-      SendUnpaced(fd.get());
-      CORDON_TRY(Listen(std::move(fd), Connection::Kind::kCapture));
+    for (sys::UniqueFd& fd : listeners.capture) CORDON_TRY(ListenCapture(std::move(fd)));
+    for (Forward& forward : listeners.host_ports) {
+      CORDON_TRY(ListenForward(std::move(forward), Via::kHostPort, {}));
     }
-    for (Forward& forward : listeners.host_ports) CORDON_TRY(ListenForward(std::move(forward), {}));
     for (Forward& forward : listeners.publish) {
-      CORDON_TRY(ListenForward(std::move(forward), server_.options.inside));
+      CORDON_TRY(ListenForward(std::move(forward), Via::kPublish, server_.options.inside));
     }
     CORDON_TRY(StartDns(std::move(listeners)));
     Spawn(server_.executor, Sweep(server_, accepted_));
     sys::SignalsBlocked blocked;  // signals are for the threads of the host program
     thread_ = std::thread([this] { Run(); });
     return {};
+  }
+
+  void Capture(sys::UniqueFd listener) {
+    // A handler has to be copyable. Closing what cannot be served is the answer.
+    auto shared = std::make_shared<sys::UniqueFd>(std::move(listener));
+    asio::post(io_, [this, shared] { static_cast<void>(ListenCapture(std::move(*shared))); });
   }
 
   void Reload(guard::NetRules rules) {
@@ -114,10 +119,15 @@ class Proxy::Impl {
     return Serve(std::move(fd), kind, ServeOne);
   }
 
-  Status ListenForward(Forward forward, SocketFactory make) {
+  Status ListenCapture(sys::UniqueFd fd) {
+    SendUnpaced(fd.get());
+    return Listen(std::move(fd), Connection::Kind::kCapture);
+  }
+
+  Status ListenForward(Forward forward, Via via, SocketFactory make) {
     return Serve(std::move(forward.listener), Connection::Kind::kMux,
-                 [port = forward.port, make = std::move(make)](auto connection) {
-                   return ServeForward(std::move(connection), port, make);
+                 [via, port = forward.port, make = std::move(make)](auto connection) {
+                   return ServeForward(std::move(connection), via, port, make);
                  });
   }
 
@@ -187,6 +197,8 @@ Result<Proxy> Proxy::Start(ProxyOptions options, Listeners listeners) {
                  .message = std::string("starting the proxy: ") + error.what()};
   }
 }
+
+void Proxy::Capture(sys::UniqueFd listener) { impl_->Capture(std::move(listener)); }
 
 void Proxy::Reload(guard::NetRules rules) { impl_->Reload(std::move(rules)); }
 

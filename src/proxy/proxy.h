@@ -62,6 +62,9 @@ class Proxy {
   Proxy& operator=(Proxy&&) noexcept;
   ~Proxy();  // ends the thread; no event is delivered afterwards
 
+  // One more of Listeners::capture, from any thread.
+  void Capture(sys::UniqueFd listener);
+
   // Decides new connections by `rules` from now on; open ones that they no
   // longer allow are cut.
   void Reload(guard::NetRules rules);

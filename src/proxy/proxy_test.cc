@@ -16,6 +16,7 @@ namespace cordon::proxy {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 sockaddr_in Loopback(int port) {
@@ -71,7 +72,7 @@ class Client {
 
 class ProxyTest : public testing::Test {
  protected:
-  void Start(std::vector<std::string> allow, Limits limits = {}) {
+  void Start(std::vector<std::string> allow, Limits limits = {}, int host_port = 0) {
     ProxyOptions options{.limits = limits};
     options.rules.mode = NetMode::kProxy;
     for (const std::string& text : allow) {
@@ -87,6 +88,11 @@ class ProxyTest : public testing::Test {
       Listener made = Listen();
       *port = made.port;
       fds->push_back(std::move(made.fd));
+    }
+    if (host_port != 0) {
+      Listener made = Listen();
+      forward_ = made.port;
+      listeners.host_ports.push_back({std::move(made.fd), host_port});
     }
     auto started = Proxy::Start(std::move(options), std::move(listeners));
     ASSERT_TRUE(started) << started.error().message;
@@ -105,6 +111,7 @@ class ProxyTest : public testing::Test {
 
   int mux_ = 0;
   int capture_ = 0;
+  int forward_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<NetEvent> events_;
@@ -120,7 +127,63 @@ TEST_F(ProxyTest, ALiteralAddressIsReached) {
   proxy_.reset();
   NetEvent event = NextEvent();
   EXPECT_TRUE(event.allowed);
+  EXPECT_EQ(event.via, Via::kConnect);
   EXPECT_EQ(event.address, "127.0.0.1");
+}
+
+TEST_F(ProxyTest, AForwardedPortIsAnEventOfItsOwn) {
+  Listener server = Listen();
+  Start({}, {}, server.port);
+  Client client(forward_);
+  client.Say("hello");
+  pollfd came{.fd = server.fd.get(), .events = POLLIN};
+  ASSERT_EQ(poll(&came, 1, 20'000), 1);
+  sys::UniqueFd accepted(accept4(server.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  char words[6] = {};
+  ASSERT_EQ(recv(accepted.get(), words, 5, MSG_WAITALL), 5);
+  // Rules have no say here: a forward outlives those that it is not in.
+  proxy_->Reload({.mode = NetMode::kNone});
+  ASSERT_EQ(send(accepted.get(), "welcome", 7, MSG_NOSIGNAL), 7);
+  EXPECT_EQ(client.Hear("welcome"), "welcome");
+  accepted.reset();
+  EXPECT_EQ(client.Hear(), "");
+  proxy_.reset();
+  NetEvent event = NextEvent();
+  EXPECT_TRUE(event.allowed);
+  EXPECT_EQ(event.via, Via::kHostPort);
+  EXPECT_EQ(event.rule, "net.host_ports");
+  EXPECT_EQ(event.address, "127.0.0.1");
+  EXPECT_EQ(event.port, server.port);
+  EXPECT_EQ(event.bytes_out, 5U);
+  EXPECT_EQ(event.bytes_in, 7U);
+}
+
+TEST_F(ProxyTest, AForwardedPortWithoutAServerIsAFailure) {
+  int port = Listen().port;
+  Start({}, {}, port);
+  Client client(forward_);
+  EXPECT_EQ(client.Hear(), "<reset>");
+  NetEvent event = NextEvent();
+  EXPECT_FALSE(event.allowed);
+  EXPECT_EQ(event.reason, Reason::kUpstreamFailed);
+  EXPECT_EQ(event.via, Via::kHostPort);
+  EXPECT_EQ(event.port, port);
+}
+
+TEST_F(ProxyTest, PasswordsAndQueriesAreInNoEvent) {
+  Start({"a.test"});
+  for (const char* words : {"CONNECT me:secret@a.test:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+                            "GET http://me:secret@a.test/ HTTP/1.1\r\nHost: x\r\n\r\n",
+                            "GET http:///path?key=secret HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    Client client(mux_);
+    client.Say(words);
+    EXPECT_THAT(client.Hear(), StartsWith("HTTP/1.1 400 ")) << words;
+    NetEvent event = NextEvent();
+    EXPECT_FALSE(event.allowed);
+    for (const std::string& text : {event.host, event.rule, event.detail, event.hint}) {
+      EXPECT_THAT(text, Not(HasSubstr("secret"))) << words;
+    }
+  }
 }
 
 TEST_F(ProxyTest, ACapturedAddressThatNobodyAllowedIsReset) {

@@ -57,6 +57,7 @@ Task<std::optional<Refusal>> Connect(Connection& connection, std::vector<Endpoin
     co_return Refusal::Failed(base::ErrnoText(dialled.failure), ReplyFor(dialled.failure));
   }
   connection.upstream = std::move(dialled.socket);
+  connection.upstream_in_tls = false;
   co_return std::nullopt;
 }
 
@@ -69,6 +70,15 @@ Task<std::optional<Refusal>> ReachDirect(Connection& connection, const guard::Ho
   Checked checked = Check(connection.server, target, resolved.addresses);
   if (checked.refusal) co_return checked.refusal;
   co_return co_await Connect(connection, std::move(checked.endpoints), address);
+}
+
+// For a parent that is spoken to by TLS: it has to prove who it is. What failed, or
+// nothing.
+Task<std::string> SecureParent(Connection& connection, const ParentProxy& parent) {
+  if (parent.transport != ParentProxy::Transport::kTls) co_return "";
+  connection.idle.deadline = ConnectDeadline(connection.server);
+  std::string problem = co_await ConnectTls(connection, parent.at.host);
+  co_return problem;
 }
 
 // The parent is the administrator's choice: its own address is not judged.
@@ -90,11 +100,12 @@ Task<std::optional<Refusal>> ReachByParent(Connection& connection, const ParentP
     refusal->detail = "the upstream proxy: " + refusal->detail;
     co_return refusal;
   }
-  if (purpose == Purpose::kHttpRequest && parent.kind == ParentProxy::Kind::kHttp) {
-    co_return std::nullopt;
+  std::string problem = co_await SecureParent(connection, parent);
+  bool asks = purpose != Purpose::kHttpRequest || parent.kind != ParentProxy::Kind::kHttp;
+  if (problem.empty() && asks) {
+    connection.idle.deadline = ConnectDeadline(connection.server);
+    problem = co_await AskParent(*connection.upstream, parent, target);
   }
-  connection.idle.deadline = ConnectDeadline(connection.server);
-  std::string problem = co_await AskParent(*connection.upstream, parent, target);
   if (problem.empty()) co_return std::nullopt;
   connection.upstream.reset();
   co_return Refusal::Failed("the upstream proxy: " + problem);

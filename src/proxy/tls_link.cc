@@ -78,6 +78,7 @@ Task<std::string> ConnectTls(Connection& connection, const guard::Host& host) {
                                     connection.upstream->native_handle());
   if (!handed.problem.empty()) co_return handed.problem;
   connection.upstream = Adopt(connection.server.executor, std::move(handed.plaintext));
+  connection.upstream_in_tls = true;
   std::string problem = co_await ReadVerdict(*connection.upstream);
   co_return problem;
 }

@@ -16,10 +16,25 @@ enum class Look { kPass, kNeedMore, kDeny };
 
 struct Looked {
   Look look = Look::kDeny;
-  std::string detail;
+  Refusal refusal;  // without a detail or rule: there is nobody to be told
 };
 
-Looked LookAtHello(std::string_view bytes, const guard::Host& expected) {
+Looked Mismatch(std::string detail) {
+  return {Look::kDeny, {.reason = Reason::kNameMismatch, .detail = std::move(detail)}};
+}
+
+// What a client may name that asked for `target`.
+Looked LookAtName(const Server& server, const std::string& sni, const guard::HostPort& target) {
+  auto named = guard::ParseHost(sni);
+  if (named && *named == target.host) return {Look::kPass, {}};
+  Looked other = Mismatch("the client's TLS hello names " + base::Printable(sni));
+  if (!named || !target.host.address) return other;
+  auto refusal = RefuseNamed(server, *named, target.port);
+  if (!refusal) return {Look::kPass, {}};
+  return {Look::kDeny, std::move(*refusal)};
+}
+
+Looked LookAtHello(const Server& server, std::string_view bytes, const guard::HostPort& target) {
   HelloReading reading =
       ReadClientHello({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
   switch (reading.state) {
@@ -28,29 +43,28 @@ Looked LookAtHello(std::string_view bytes, const guard::Host& expected) {
     case HelloState::kNeedMore:
       return {Look::kNeedMore, {}};
     case HelloState::kMalformed:
-      return {Look::kDeny,
-              "the client's TLS hello cannot be read: " + std::string(reading.problem)};
+      return Mismatch("the client's TLS hello cannot be read: " + std::string(reading.problem));
     case HelloState::kComplete:
       break;
   }
-  if (!reading.hello.sni) return {Look::kDeny, "the client's TLS hello names no server"};
-  auto named = guard::ParseHost(*reading.hello.sni);
-  if (named && *named == expected) return {Look::kPass, {}};
-  return {Look::kDeny, "the client's TLS hello names " + base::Printable(*reading.hello.sni)};
+  if (reading.hello.sni) return LookAtName(server, *reading.hello.sni, target);
+  // A client that was given an address has no name to tell.
+  if (target.host.address) return {Look::kPass, {}};
+  return Mismatch("the client's TLS hello names no server");
 }
 
 // Reads until the client's first message can be judged. An end of the stream
 // that comes before passes what there is, unless it began like TLS.
-Task<Looked> LookAtClient(Connection& connection, const guard::Host& expected) {
+Task<Looked> LookAtClient(Connection& connection, guard::HostPort target) {
   for (bool begun = false;;) {
     if (!connection.in.empty()) {
-      Looked looked = LookAtHello(connection.in, expected);
+      Looked looked = LookAtHello(connection.server, connection.in, target);
       if (looked.look != Look::kNeedMore) co_return looked;
       if (!begun) connection.ExpectWithin(connection.server.options.limits.handshake_ms);
       begun = true;
     }
     bool more = co_await connection.ReadMore();
-    if (!more && begun) co_return Looked{Look::kDeny, "the client's TLS hello is not complete"};
+    if (!more && begun) co_return Mismatch("the client's TLS hello is not complete");
     bool ended = connection.input() == Connection::Input::kEnded;
     if (!more) co_return Looked{ended ? Look::kPass : Look::kDeny, {}};
   }
@@ -82,17 +96,18 @@ Task<void> FromServer(Connection& connection) {
 }
 
 Task<void> FromLookedAt(Connection& connection) {
-  guard::HostPort target = *connection.target();
-  Looked looked{Look::kPass, {}};
-  if (!target.host.address) looked = co_await LookAtClient(connection, target.host);
+  Looked looked = co_await LookAtClient(connection, *connection.target());
   if (looked.look == Look::kPass) {
     co_await FromClient(connection);
     co_return;
   }
-  if (!looked.detail.empty() && connection.client.is_open()) {
+  bool told = !looked.refusal.detail.empty() || !looked.refusal.rule.empty();
+  if (told && connection.client.is_open()) {
     connection.event().allowed = false;
-    connection.event().reason = Reason::kNameMismatch;
-    connection.event().detail = looked.detail;
+    connection.event().reason = looked.refusal.reason;
+    connection.event().rule = std::move(looked.refusal.rule);
+    connection.event().hint = std::move(looked.refusal.hint);
+    connection.event().detail = std::move(looked.refusal.detail);
   }
   connection.Cut();
 }
@@ -117,15 +132,14 @@ Task<void> RunUnseen(Connection& connection, guard::HostPort target) {
 }
 
 Task<void> RunInsideTls(Connection& connection, guard::HostPort target) {
-  Looked looked{Look::kPass, {}};
-  if (!target.host.address) looked = co_await LookAtClient(connection, target.host);
-  Refusal refusal{.reason = Reason::kNameMismatch, .detail = looked.detail};
+  Looked looked = co_await LookAtClient(connection, target);
+  Refusal refusal = std::move(looked.refusal);
   if (looked.look == Look::kPass) {
     connection.ExpectWithin(connection.server.options.limits.handshake_ms);
     refusal = {.reason = Reason::kRequestInvalid};
     refusal.detail = co_await ServeTls(connection, target.host);
   }
-  if (refusal.detail.empty() && looked.look == Look::kPass) {
+  if (looked.look == Look::kPass && refusal.detail.empty()) {
     connection.ExpectWithin(connection.server.options.limits.handshake_ms);
     co_await ServeHttpFor(connection, target);
     co_return;
@@ -139,7 +153,19 @@ Task<void> RunInsideTls(Connection& connection, guard::HostPort target) {
 bool NeedsLook(const Server& server, const guard::HostPort& target) {
   const guard::NetRules& rules = server.options.rules;
   return HasHttpRules(rules.http_rules, target.host) ||
-         guard::IsIntercepted(rules, target.host, target.port);
+         guard::IsIntercepted(rules, target.host, target.port) ||
+         (target.host.address && target.port == kHttpPort);
+}
+
+std::optional<Refusal> RefuseNamed(const Server& server, const guard::Host& named, int port) {
+  const guard::NetRules& rules = server.options.rules;
+  auto decision = guard::DecideDeny(rules, named, port);
+  if (!decision.allowed) return Refusal::Of(decision);
+  bool seen = HasHttpRules(rules.http_rules, named) || guard::IsIntercepted(rules, named, port);
+  if (!seen) return std::nullopt;
+  return Refusal{.reason = Reason::kNameMismatch,
+                 .hint = "connect to the name, not to an address",
+                 .detail = "requests for " + named.name + " have to be seen"};
 }
 
 Task<void> RunInspected(Connection& connection, guard::HostPort target) {

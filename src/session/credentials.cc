@@ -33,6 +33,8 @@ Result<std::string> ReadFile(const std::string& path) {
   struct stat status{};
   if (!fd.valid() || fstat(fd.get(), &status) != 0) return base::SystemError("open " + path, errno);
   if (!S_ISREG(status.st_mode)) return Bad(path + " is not a regular file");
+  // Only this name of it is covered inside; the others would show it.
+  if (status.st_nlink > 1) return Bad(path + " has another name (a hard link)");
   std::string text(kMostBytes + 1, '\0');
   ssize_t got = read(fd.get(), text.data(), text.size());
   if (got < 0) return base::SystemError("read " + path, errno);
@@ -168,15 +170,21 @@ void HideInEnvironment(const Credential& credential, const proxy::Secret& secret
   std::ranges::sort(plan.environment);
 }
 
+// Its region is a mask already (plan::SecretFiles). Where nothing else denies it,
+// the placeholder is seen on top of that; if the host replaces the file meanwhile,
+// the mask alone comes back.
 void HideFile(const Credential& credential, const proxy::Secret& secret, plan::Plan& plan) {
   if (!credential.from.starts_with(kFile)) return;
   host::RealPaths probe;
   std::string path = probe.Inspect(credential.from.substr(kFile.size())).canonical;
   const plan::Region* region = plan::RegionOf(plan.fs.regions, path);
+  bool masked = region != nullptr && region->path == path;
+  std::vector<plan::FsRule> others = plan.fs.rules;
+  std::erase_if(others, [](auto& rule) { return rule.origin.source == plan::kCredential; });
   bool covered = std::ranges::any_of(plan.files, [&](auto& file) { return file.path == path; });
-  bool seen = region != nullptr && region->source == plan::RegionSource::kHost &&
-              plan::Decide(plan.fs, plan::Access::kRead, path).allowed;
-  if (seen && !covered) plan.files.push_back({path, secret.placeholder + "\n"});
+  if (masked && !covered && plan::MatchRules(others, path).read != nullptr) {
+    plan.files.push_back({path, secret.placeholder + "\n"});
+  }
 }
 
 }  // namespace

@@ -33,10 +33,8 @@ Result<std::string> ReadBundle(const std::string& path) {
 
 }  // namespace
 
-Result<std::optional<Interception>> StartInterception(
-    const std::map<std::string, std::string>& environment, plan::Plan& plan) {
-  const plan::NetPlan& net = plan.net;
-  if (!net.intercepts()) return std::optional<Interception>();
+Result<Interception> StartTls(const std::map<std::string, std::string>& environment,
+                              const plan::NetPlan& net) {
   tls::CompanionOptions options{.bundle = net.trust_source};
   if (net.tls_ca) {
     options.ca_certificate = net.tls_ca->cert;
@@ -44,12 +42,22 @@ Result<std::optional<Interception>> StartInterception(
   }
   // Before the secrets are read: what it is forked from has none.
   CORDON_ASSIGN_OR_RETURN(tls::Companion companion, tls::Companion::Start(options));
-  CORDON_ASSIGN_OR_RETURN(std::string bundle, ReadBundle(net.trust_source));
-  plan.files.push_back({net.trust_bundle, bundle + "\n" + companion.ca_pem()});
   CORDON_ASSIGN_OR_RETURN(std::vector<proxy::Secret> secrets,
                           ReadSecrets(net.credentials, environment));
-  HideSecrets(net.credentials, secrets, plan);
-  return std::optional(Interception{std::move(companion), std::move(secrets)});
+  return Interception{std::move(companion), std::move(secrets)};
+}
+
+Result<std::optional<Interception>> StartInterception(
+    const std::map<std::string, std::string>& environment, plan::Plan& plan) {
+  const plan::NetPlan& net = plan.net;
+  if (!net.needs_tls()) return std::optional<Interception>();
+  CORDON_ASSIGN_OR_RETURN(Interception made, StartTls(environment, net));
+  if (net.intercepts()) {
+    CORDON_ASSIGN_OR_RETURN(std::string bundle, ReadBundle(net.trust_source));
+    plan.files.push_back({net.trust_bundle, bundle + "\n" + made.companion.ca_pem()});
+    HideSecrets(net.credentials, made.secrets, plan);
+  }
+  return std::optional(std::move(made));
 }
 
 }  // namespace cordon::session

@@ -1,4 +1,4 @@
-// What a run needs to look into TLS: the companion that speaks it, and the secrets
+// What a proxy needs to speak TLS itself: the companion that does, and the secrets
 // that are put into requests.
 #pragma once
 
@@ -19,9 +19,13 @@ struct Interception {
   std::vector<proxy::Secret> secrets;
 };
 
-// Nothing where the plan looks into no TLS. Otherwise the companion runs, and the
-// plan's files and variables are what the sandbox may see: the bundle with our
-// authority in it, placeholders for the secrets.
+// Starts the companion and reads the secrets; `net.trust_source` is set.
+Result<Interception> StartTls(const std::map<std::string, std::string>& environment,
+                              const plan::NetPlan& net);
+
+// Nothing where the plan needs no TLS. Otherwise that, and the plan's files and
+// variables are what the sandbox may see: the bundle with our authority in it where
+// TLS is looked into, placeholders for the secrets.
 Result<std::optional<Interception>> StartInterception(
     const std::map<std::string, std::string>& environment, plan::Plan& plan);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <tuple>
 #include <utility>
 
 #include "backend/linux/landlock_tier.h"
@@ -14,9 +16,12 @@
 #include "base/strings.h"
 #include "guard/path.h"
 #include "host/doctor.h"
+#include "host/permission.h"
 #include "host/real_paths.h"
 #include "plan/floor.h"
+#include "session/audit_trail.h"
 #include "session/egress.h"
+#include "session/external_proxy.h"
 #include "session/interception.h"
 #include "session/without.h"
 #include "spawn/watcher.h"
@@ -63,18 +68,20 @@ std::string CacheDirectory(const std::string& home, const std::string& workspace
   return cache.canonical + "/cordon/" + std::string(guard::BaseName(workspace)) + "-" + digits;
 }
 
-std::string StateDirectory(const std::map<std::string, std::string>& environment) {
-  auto found = environment.find("XDG_STATE_HOME");
-  bool set = found != environment.end() && found->second.starts_with('/');
-  return set ? guard::NormalizePath(found->second + "/cordon") : std::string();
-}
-
 bool ReachableByOthers(const host::PathProbe& probe, const std::string& path) {
   for (std::string_view step = path; step != "/"; step = guard::Parent(step)) {
     host::PathInfo info = probe.Inspect(std::string(step));
     if (info.exists() && (info.mode & S_IXOTH) == 0 && info.directory()) return false;
   }
   return true;
+}
+
+// Its real path, if this user may execute it.
+std::string Executable(const std::string& program, const host::PathProbe& probe) {
+  host::PathInfo info = probe.Inspect(program);
+  bool runs = info.type == host::FileType::kRegular &&
+              host::CheckPermission(info.canonical, host::Permission::kExecute);
+  return runs ? info.canonical : std::string();
 }
 
 enum class Caches { kLookOnly, kMake };
@@ -121,7 +128,8 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches, const Grou
        .private_directory = ground.directory,
        .proxy_port = ground.proxy_port,
        .cache_directory = cache,
-       .state_directory = StateDirectory(request.environment)});
+       .state_directory = StateDirectory(request.environment),
+       .program = Executable(request.program, probe)});
 }
 
 // The launch knows only the errno; why the host denies user namespaces is found
@@ -142,31 +150,61 @@ Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
   return backend::CompileNone(plan, facts);
 }
 
-// By one backend. `made`: sockets of the host's network, in place of those that a
-// namespace would have.
-Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
-                      const spawn::SuperviseOptions& options) {
-  CORDON_ASSIGN_OR_RETURN(plan::Plan plan, MakePlanFor(request, Caches::kMake, ground));
-  LeaveOut(request, plan);
+// From the plan to the outcome. `made`: sockets of the host's network, in place of
+// those that a namespace would have.
+Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
+                         std::unique_ptr<spawn::Clone> clone, std::vector<sys::UniqueFd> made,
+                         const spawn::SuperviseOptions& options) {
+  CORDON_ASSIGN_OR_RETURN(std::optional<ExternalProcess> external,
+                          StartExternal(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(std::optional<Interception> interception,
                           StartInterception(request.environment, plan));
   CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, Compile(plan));
   LeaveOut(spec);
-  Egress egress(plan.net);
+  if (clone->namespaces() != spec.namespaces) {
+    clone = std::make_unique<spawn::Clone>(spec.namespaces);
+  }
+  audit::Log* log = request.audit.get();
+  Egress egress(plan.net, log);
   if (interception) egress.LookInto(*interception);
-  spawn::SuperviseOptions with_network = options;
+  if (external) egress.LeadToExternal(external->port);
+  spawn::SuperviseOptions complete = options;
   if (egress.needed()) {
-    with_network.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) {
+    complete.on_sockets = [&](std::vector<sys::UniqueFd> sockets, int pidfd) -> Status {
       bool inside = plan.net.own_namespace();
-      return egress.Start(std::move(inside ? sockets : made), pidfd);
+      CORDON_TRY(egress.Start(std::move(inside ? sockets : made), pidfd));
+      if (request.net_news) egress.Follow(request.net_news);
+      return {};
     };
   }
-  Result<Outcome> outcome = spawn::Supervise(plan, spec, with_network);
+  if (egress.captures_any()) {
+    complete.before_connect = [&](const std::string& address) { egress.CaptureAt(address); };
+  }
+  if (log != nullptr) {
+    complete.on_violation = [log](const Violation& denied) { std::ignore = log->Record(denied); };
+  }
+  Result<Outcome> outcome = spawn::Supervise(plan, spec, *clone, complete);
   std::vector<Violation> denied = egress.Finish();
   if (outcome) {
     outcome->violations.insert(outcome->violations.end(), denied.begin(), denied.end());
   }
   return outcome;
+}
+
+// By one backend.
+Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
+                      const spawn::SuperviseOptions& options) {
+  bool namespaces = ground.backend == host::Backend::kNamespaces;
+  auto clone = std::make_unique<spawn::Clone>(
+      namespaces ? backend::NamespacesFor(request.policy.net.mode) : 0);
+  Result<plan::Plan> plan = MakePlanFor(request, Caches::kMake, ground);
+  if (plan) LeaveOut(request, *plan);
+  audit::Log* log = request.audit.get();
+  if (log != nullptr) {
+    CORDON_TRY(log->Record(StartOf(request, ground.backend, plan)));
+  }
+  if (!plan) return std::move(plan).error();
+  return CarryOut(request, *plan, std::move(clone), std::move(made), options);
 }
 
 Result<Outcome> RunWithoutNamespaces(host::Backend backend, const Request& request,
@@ -197,22 +235,9 @@ bool CannotBeMade(const Error& error) {
   return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
 }
 
-}  // namespace
-
-Result<plan::Plan> Prepare(const Request& request) {
-  Ground ground;
-  if (request.backend) {
-    ground.backend = *request.backend;
-  } else if (!host::ExamineUserNamespaces().available &&
-             host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
-    ground.backend = host::Backend::kLandlock;
-  }
-  return MakePlanFor(request, Caches::kLookOnly, ground);
-}
-
 // Trying is the quickest way to know: a launch that fails has run nothing, and only
 // then is it worth the time to ask what this host can do.
-Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions& options) {
   Result<Outcome> outcome =
       RunBy(request.backend.value_or(host::Backend::kNamespaces), request, options);
   if (outcome || !CannotBeMade(outcome.error())) return outcome;
@@ -225,8 +250,6 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
   return WithCause(std::move(outcome).error());
 }
 
-namespace {
-
 // Root without namespaces: nothing can be id-mapped, so the files say who to be.
 Status LeaveRootBehind(const Request& request, const std::optional<Unprivileged>& target) {
   if (target) return ChangeUser(*target);
@@ -238,6 +261,36 @@ Status LeaveRootBehind(const Request& request, const std::optional<Unprivileged>
 }
 
 }  // namespace
+
+std::string StateDirectory(const std::map<std::string, std::string>& environment) {
+  auto found = environment.find("XDG_STATE_HOME");
+  bool set = found != environment.end() && found->second.starts_with('/');
+  return set ? guard::NormalizePath(found->second + "/cordon") : std::string();
+}
+
+Result<plan::Plan> Prepare(const Request& request) {
+  Ground ground;
+  if (request.backend) {
+    ground.backend = *request.backend;
+  } else if (!host::ExamineUserNamespaces().available &&
+             host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+    ground.backend = host::Backend::kLandlock;
+  }
+  return MakePlanFor(request, Caches::kLookOnly, ground);
+}
+
+Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options) {
+  if (request.policy.audit.log.empty()) return RunByBest(request, options);
+  Request seen = request;
+  CORDON_TRY(OpenAudit(seen));
+  audit::Log& log = *seen.audit;
+  Result<Outcome> outcome = RunByBest(seen, options);
+  std::ignore = log.Record(EndOf(outcome, log.lost()));
+  if (outcome && log.lost() > 0) {
+    outcome->audit_problem = std::to_string(log.lost()) + " events lost: " + log.problem();
+  }
+  return outcome;
+}
 
 Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target) {
   if (backend::TestHookOff("root")) return {};

@@ -1,11 +1,14 @@
 // One run, from a policy to an outcome. The only place that knows every layer.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "audit/log.h"
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
 #include "plan/plan.h"
@@ -13,6 +16,9 @@
 #include "spawn/supervisor.h"
 
 namespace cordon::session {
+
+// Asked now and then, on a thread of its own: rules that hold from now on, or nothing.
+using NetNews = std::function<std::optional<guard::NetRules>()>;
 
 struct Request {
   Policy policy;
@@ -24,14 +30,21 @@ struct Request {
   plan::Terminal terminal = plan::Terminal::kNone;
   unsigned terminal_streams = 0;
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
+  NetNews net_news;                   // may be empty
+  std::string program;                // of `cordon` itself, where this is it
+  std::shared_ptr<audit::Log> audit;  // made by OpenAudit; none: RunOnce makes it
   // None: the best that this host can have.
   std::optional<host::Backend> backend;
 };
 
+// Cordon's own state, where the environment has it elsewhere than below the home.
+std::string StateDirectory(const std::map<std::string, std::string>& environment);
+
 // What would be done. Nothing is changed on the host.
 Result<plan::Plan> Prepare(const Request& request);
 
-// Does it.
+// Does it. With `audit.log` every decision of the run is an event there, from before
+// the command can do anything to after it has ended.
 Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& options);
 
 // Gives up root for `target` (none: nobody) in this process for good, with the

@@ -100,7 +100,7 @@ struct HostCalls {
 class BrokerThread final : public Broker {
  public:
   BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop,
-               const Sandboxed& sandbox, const plan::Plan& plan)
+               const Sandboxed& sandbox, const plan::Plan& plan, BrokerHooks hooks)
       : plan_(plan),
         listener_(std::move(listener)),
         root_(std::move(root)),
@@ -108,9 +108,12 @@ class BrokerThread final : public Broker {
         host_(plan_.backend == host::Backend::kLandlock
                   ? std::make_unique<HostCalls>(plan_, sandbox.pid)
                   : nullptr),
+        violations_(std::move(hooks.on_violation)),
         names_(plan_.fs, violations_, host_ ? &host_->gate : nullptr,
                host_ ? &host_->files : nullptr),
-        sockets_(plan_, host_ ? -1 : sandbox.pidfd, names_, violations_) {}
+        sockets_(plan_, host_ ? -1 : sandbox.pidfd, names_, violations_) {
+    sockets_.SetBeforeConnect(std::move(hooks.before_connect));
+  }
 
   ~BrokerThread() override { Stop(); }
 
@@ -424,8 +427,8 @@ class BrokerThread final : public Broker {
   sys::UniqueFd listener_;
   sys::UniqueFd root_;
   sys::UniqueFd stop_;
-  ViolationLog violations_;
   std::unique_ptr<HostCalls> host_;
+  ViolationLog violations_;
   NameMaker names_;
   SocketMaker sockets_;
   bool umask_changed_ = false;
@@ -445,7 +448,8 @@ void Ignore(int) {}
 }  // namespace
 
 Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::UniqueFd root,
-                                              const Sandboxed& sandbox, const plan::Plan& plan) {
+                                              const Sandboxed& sandbox, const plan::Plan& plan,
+                                              BrokerHooks hooks) {
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return base::SystemError("eventfd", errno);
   // Interrupts the threads that wait; without a handler it would not.
@@ -456,7 +460,7 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     sigaction(SIGURG, &action, nullptr);
   }
   auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
-                                               std::move(stop), sandbox, plan);
+                                               std::move(stop), sandbox, plan, std::move(hooks));
   CORDON_TRY(broker->Begin());
   return broker;
 }

@@ -21,6 +21,8 @@
 
 #include "cordon/outcome.h"
 #include "plan/plan.h"
+#include "spawn/socket_maker.h"
+#include "spawn/violation_log.h"
 #include "sys/fd.h"
 
 namespace cordon::spawn {
@@ -28,6 +30,12 @@ namespace cordon::spawn {
 struct BrokerFindings {
   std::vector<Violation> violations;
   std::vector<std::string> new_repositories;
+};
+
+// Both are called on the broker's thread.
+struct BrokerHooks {
+  ViolationSink on_violation;
+  BeforeConnect before_connect;
 };
 
 // The first process of the sandbox. The descriptor must outlive the broker.
@@ -40,7 +48,8 @@ class Broker {
  public:
   // Starts answering. `root` is the root of the sandbox's file system.
   static Result<std::unique_ptr<Broker>> Start(sys::UniqueFd listener, sys::UniqueFd root,
-                                               const Sandboxed& sandbox, const plan::Plan& plan);
+                                               const Sandboxed& sandbox, const plan::Plan& plan,
+                                               BrokerHooks hooks);
   virtual ~Broker() = default;  // stops and joins
 
   // After the sandbox has ended.

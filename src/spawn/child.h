@@ -28,8 +28,8 @@ struct ChildInput {
 // Runs mount steps in the calling process. Negative errno of the first that failed.
 long RunSteps(const std::vector<backend::Step>& steps) noexcept;
 
-// Runs the steps and becomes init. Returns (an exit status) only on failure,
-// after it has written a Report to the status pipe.
-int RunChild(void* child_input) noexcept;
+// Takes descriptors of its own, runs the steps and becomes init. Returns (an exit
+// status) only on failure, after it has written a Report to the status pipe.
+int RunChild(const ChildInput& input) noexcept;
 
 }  // namespace cordon::spawn

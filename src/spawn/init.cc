@@ -258,9 +258,6 @@ void Scrub(char** argv, char** envp) {
   constexpr bool unprotected = false;
 #endif
   if (!unprotected) Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
-  // That signal follows the thread that launched; the control pipe follows the
-  // supervisor as a whole.
-  Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
   if (argc == 3 && Contains(argv[1], kOptionWatch)) Watch(argv[2]);
   if (argc < 4) raw::ExitGroup(125);
   Ending ending = Ending::kNamespace;

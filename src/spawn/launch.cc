@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,8 +21,6 @@
 #include "base/error.h"
 #include "spawn/child.h"
 #include "spawn/init_image.h"
-#include "sys/raw.h"
-#include "sys/signals.h"
 #include "sys/uapi.h"
 
 namespace cordon::spawn {
@@ -33,25 +30,6 @@ using backend::ChildSpec;
 using backend::Op;
 using backend::Report;
 using backend::ReportKind;
-
-constexpr size_t kStackSize = 64 * 1024;
-
-class Stack {
- public:
-  Stack()
-      : base_(mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)) {}
-  ~Stack() {
-    if (valid()) munmap(base_, kStackSize);
-  }
-  Stack(const Stack&) = delete;
-  Stack& operator=(const Stack&) = delete;
-  bool valid() const { return base_ != MAP_FAILED; }
-  uint64_t address() const { return reinterpret_cast<uint64_t>(base_); }
-
- private:
-  void* base_;
-};
 
 struct Pair {
   sys::UniqueFd first;
@@ -135,7 +113,7 @@ Result<sys::UniqueFd> InitProgram() {
   return fd;
 }
 
-Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
+Result<Launched> Launch(Clone& clone, const ChildSpec& spec, const Streams& streams) {
   CORDON_TRY(CheckStreams(streams));
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd init, InitProgram());
   CORDON_ASSIGN_OR_RETURN(Pair control, MakePipe());
@@ -154,33 +132,10 @@ Result<Launched> Launch(const ChildSpec& spec, const Streams& streams) {
                    argv.data(),
                    environment.data(),
                    backend::TestHookOff("descriptors") ? ~0u : unsigned{kFirstFreeFd}};
-  Stack stack;
-  if (!stack.valid()) return base::SystemError("mmap", errno, Reason::kSetupFailed);
-
-  int pidfd = -1;
-  raw::CloneArgs clone{};
-  clone.flags = spec.namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | uapi::kCloneClearSighand;
-  clone.pidfd = reinterpret_cast<uint64_t>(&pidfd);
-  clone.exit_signal = SIGCHLD;
-  clone.stack = stack.address();
-  clone.stack_size = kStackSize;
-  long pid;
-  {
-    // No handler of the host process may run in the child, whose memory is its own.
-    sys::SignalsBlocked blocked;
-    pid = raw::CloneAnyway(clone, RunChild, &input);
-  }
-  if (pid < 0) {
-    int error = static_cast<int>(-pid);
-    if (spec.namespaces == 0) return base::SystemError("clone", error, Reason::kSetupFailed);
-    Error failed = base::SystemError("clone3 with new namespaces", error, Reason::kUserNamespaces);
-    failed.hint = "`cordon doctor` tells what this host forbids and how to allow it";
-    return failed;
-  }
-  if (pidfd < 0) pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  CORDON_ASSIGN_OR_RETURN(Clone::Made made, clone.Run(input));
   Launched launched;
-  launched.pid = static_cast<pid_t>(pid);
-  launched.pidfd.reset(pidfd);
+  launched.pid = made.pid;
+  launched.pidfd = std::move(made.pidfd);
   launched.control = std::move(control.second);
   launched.status = std::move(status.first);
   control.first.reset();

@@ -7,6 +7,7 @@
 
 #include "backend/child_spec.h"
 #include "cordon/result.h"
+#include "spawn/clone.h"
 #include "sys/fd.h"
 
 namespace cordon::spawn {
@@ -32,8 +33,9 @@ struct Streams {
   int err = 2;
 };
 
-// Returns once init runs; the command itself may still fail to start, which the
-// status pipe tells. A step that failed is an error that names it.
-Result<Launched> Launch(const backend::ChildSpec& spec, const Streams& streams);
+// Tells the clone what to do; it has the namespaces of the spec. Returns once init runs; the
+// command itself may still fail to start, which the status pipe tells. A step that failed is an
+// error that names it.
+Result<Launched> Launch(Clone& clone, const backend::ChildSpec& spec, const Streams& streams);
 
 }  // namespace cordon::spawn

@@ -54,24 +54,6 @@ bool Writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 }  // namespace
 
-void ViolationLog::Add(Reason reason, const char* operation, const std::string& subject,
-                       const std::string& rule, const std::string& hint) {
-  constexpr size_t kMost = 256;
-  auto key = std::pair(std::string(operation), subject);
-  if (auto found = seen_.find(key); found != seen_.end()) {
-    ++found->second.count;
-  } else if (seen_.size() < kMost) {
-    seen_[key] = {reason, operation, base::Printable(subject), rule, hint, 1};
-  }
-}
-
-std::vector<Violation> ViolationLog::Take() {
-  std::vector<Violation> violations;
-  for (auto& [key, violation] : seen_) violations.push_back(std::move(violation));
-  seen_.clear();
-  return violations;
-}
-
 void NameMaker::NoteRepository(const Place& place) {
   constexpr size_t kMost = 100;
   bool known = std::ranges::find(new_repositories, place.path) != new_repositories.end();

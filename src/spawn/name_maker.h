@@ -2,8 +2,6 @@
 // caller's behalf, if the plan lets them come into being.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,19 +10,9 @@
 #include "spawn/caller.h"
 #include "spawn/file_gate.h"
 #include "spawn/file_opener.h"
+#include "spawn/violation_log.h"
 
 namespace cordon::spawn {
-
-// Denials, each subject once.
-class ViolationLog {
- public:
-  void Add(Reason reason, const char* operation, const std::string& subject,
-           const std::string& rule, const std::string& hint = {});
-  std::vector<Violation> Take();
-
- private:
-  std::map<std::pair<std::string, std::string>, Violation> seen_;
-};
 
 class NameMaker {
  public:

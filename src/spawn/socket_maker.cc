@@ -63,6 +63,12 @@ int DomainOf(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 ? domain : -1;
 }
 
+int TypeOf(int socket) {
+  int type = 0;
+  socklen_t size = sizeof(type);
+  return getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 ? type : -1;
+}
+
 // 127.0.0.0/8, ::1, and what means the same: the unspecified addresses.
 bool IsLoopback(const Address& address) {
   if (address.family() == AF_INET) {
@@ -372,6 +378,9 @@ Answer<PendingConnect> SocketMaker::Connect(const Caller& caller) {
     const std::vector<int>& ports = plan_.net.ports;
     bool captured = std::ranges::find(ports, target.port()) != ports.end();
     if (captured && IsLoopback(target)) return Fail(ECONNREFUSED);
+    bool elsewhere =
+        !captured && !IsLoopback(target) && TypeOf(pending.borrowed.socket.get()) == SOCK_STREAM;
+    if (elsewhere && before_connect_) before_connect_(target.bytes);
   }
   if (domain != AF_UNIX || target.family() != AF_UNIX) return pending;
   if (target.unnamed()) return Fail(EINVAL);

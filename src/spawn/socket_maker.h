@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,11 +34,17 @@ struct PendingConnect {
   std::string address;   // struct sockaddr
 };
 
+// Called before a connection by TCP to where none of the plan's listeners is, and not
+// on loopback: the address as a struct sockaddr. It may make one listen there.
+using BeforeConnect = std::function<void(const std::string& address)>;
+
 class SocketMaker {
  public:
   // `pidfd`: the sandbox's first process; -1: there are no namespaces.
   SocketMaker(const plan::Plan& plan, int pidfd, NameMaker& names, ViolationLog& violations)
       : plan_(plan), pidfd_(pidfd), names_(names), violations_(violations) {}
+
+  void SetBeforeConnect(BeforeConnect hook) { before_connect_ = std::move(hook); }
 
   Answer<void> Bind(const Caller& caller);
   Answer<PendingConnect> Connect(const Caller& caller);
@@ -62,6 +69,7 @@ class SocketMaker {
   NameMaker& names_;
   ViolationLog& violations_;
   std::set<SocketKey> made_;
+  BeforeConnect before_connect_;            // may be empty
   std::map<uint64_t, sys::UniqueFd> kept_;  // put in a caller's place, not listening yet
 };
 

@@ -44,9 +44,11 @@ constexpr uint64_t kCaptureLimit = 1 << 20;
 
 class Run {
  public:
-  Run(const plan::Plan& plan, const backend::ChildSpec& spec, const SuperviseOptions& options)
+  Run(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
+      const SuperviseOptions& options)
       : plan_(plan),
         spec_(spec),
+        clone_(clone),
         options_(options),
         began_(Clock::now()),
         temp_(plan.private_directory, plan.fs.temp_size) {}
@@ -67,7 +69,7 @@ class Run {
       streams.out = out.get();
       streams.err = err.get();
     }
-    CORDON_ASSIGN_OR_RETURN(launched_, Launch(spec_, streams));
+    CORDON_ASSIGN_OR_RETURN(launched_, Launch(clone_, spec_, streams));
     if (options_.self == SelfProtection::kSealed) SealSelf();
     if (options_.on_launch) options_.on_launch(launched_.pid);
     if (options_.on_sockets) {
@@ -81,9 +83,9 @@ class Run {
     watch_.emplace(launched_.root.get(), plan_, Namespaces() ? 1 : launched_.pid);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
-      Result<std::unique_ptr<Broker>> broker =
-          Broker::Start(std::move(launched_.listener), std::move(root),
-                        {launched_.pid, launched_.pidfd.get()}, plan_);
+      Result<std::unique_ptr<Broker>> broker = Broker::Start(
+          std::move(launched_.listener), std::move(root), {launched_.pid, launched_.pidfd.get()},
+          plan_, {options_.on_violation, options_.before_connect});
       if (!broker) {
         Kill();
         Reap();
@@ -232,6 +234,7 @@ class Run {
         killed_ = excess->largest;
         limit_kills_.push_back(
             {Reason::kMemoryLimit, "kill", base::Printable(excess->name), "limits.memory", "", 1});
+        if (options_.on_violation) options_.on_violation(limit_kills_.back());
       }
       return;
     }
@@ -394,6 +397,7 @@ class Run {
   bool started_ = false;
   const plan::Plan& plan_;
   const backend::ChildSpec& spec_;
+  Clone& clone_;
   const SuperviseOptions& options_;
   Clock::time_point began_;
   TempWatch temp_;
@@ -417,9 +421,9 @@ class Run {
 
 }  // namespace
 
-Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
                           const SuperviseOptions& options) {
-  return Run(plan, spec, options).Go();
+  return Run(plan, spec, clone, options).Go();
 }
 
 }  // namespace cordon::spawn

@@ -9,6 +9,8 @@
 #include "cordon/outcome.h"
 #include "plan/plan.h"
 #include "spawn/launch.h"
+#include "spawn/socket_maker.h"
+#include "spawn/violation_log.h"
 
 namespace cordon::spawn {
 
@@ -34,11 +36,13 @@ struct SuperviseOptions {
   int signal_fd = -1;  // a signalfd whose signals are the command's
   SelfProtection self = SelfProtection::kNone;
   SocketTaker on_sockets;
+  ViolationSink on_violation;
+  BeforeConnect before_connect;          // on the broker's thread
   std::function<void(pid_t)> on_launch;  // the sandbox's first process, before the command starts
 };
 
 // An Error means that the command never ran.
-Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec,
+Result<Outcome> Supervise(const plan::Plan& plan, const backend::ChildSpec& spec, Clone& clone,
                           const SuperviseOptions& options);
 
 }  // namespace cordon::spawn

@@ -86,6 +86,7 @@ inline constexpr uint64_t kCloneNewcgroup = 0x02000000;
 inline constexpr uint64_t kCloneClearSighand = 0x100000000ull;  // Linux 5.5
 inline constexpr uint64_t kCloneIntoCgroup = 0x200000000ull;    // Linux 5.7
 inline constexpr unsigned kPidfdThread = 0200;                  // O_EXCL, Linux 6.9
+inline constexpr unsigned kCloseRangeUnshare = 1u << 1;         // Linux 5.9
 inline constexpr unsigned kMfdExec = 0x0010u;                   // Linux 6.3
 
 // ---- seccomp notifications ------------------------------------------------

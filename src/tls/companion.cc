@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -79,6 +80,17 @@ Result<sys::UniqueFd> Open(const std::string& path) {
   return fd;
 }
 
+// Only one name of the key is hidden from the sandbox.
+Status CheckOnlyName(const sys::UniqueFd& key, const std::string& path) {
+  struct stat status{};
+  if (fstat(key.get(), &status) != 0) {
+    return base::SystemError("stat " + path, errno, Reason::kSetupFailed);
+  }
+  if (status.st_nlink <= 1) return {};
+  return base::InvalidArgument(Reason::kPolicyBadValue,
+                               "net.tls.ca: " + path + " has another name (a hard link)");
+}
+
 Error Ended() {
   return {.code = Code::kSystem,
           .reason = Reason::kSetupFailed,
@@ -152,6 +164,7 @@ Status Companion::Begin(const CompanionOptions& options) {
       if (!file) return std::move(file).error().Within("net.tls.ca");
       files.push_back(std::move(*file));
     }
+    CORDON_TRY(CheckOnlyName(files.back(), options.ca_key));
   }
   std::vector<int> fds;
   for (const sys::UniqueFd& file : files) fds.push_back(file.get());

@@ -3,6 +3,7 @@
 // goes back to the proxy. Started with one socket and nothing else; when that
 // closes, it ends. See protocol.h.
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <openssl/crypto.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -21,6 +22,7 @@
 
 #include "sys/fd.h"
 #include "sys/uapi.h"
+#include "tls/companion_program.h"
 #include "tls/endpoints.h"
 #include "tls/protocol.h"
 #include "tls/stream.h"
@@ -117,8 +119,8 @@ void MakeNonBlocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOC
 
 class Loop {
  public:
-  explicit Loop(Endpoints endpoints)
-      : endpoints_(std::move(endpoints)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  Loop(Endpoints endpoints, UniqueFd epoll)
+      : endpoints_(std::move(endpoints)), epoll_(std::move(epoll)) {}
 
   void Run() {
     epoll_event control{.events = EPOLLIN, .data = {.fd = kControlFd}};
@@ -245,9 +247,9 @@ void Protect() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-// From here on it opens nothing and connects to nothing: descriptors are all that it
-// works with. Where the kernel has no Landlock it is not needed for the boundary.
-void Confine() {
+// Files and addresses are out of reach twice. Where the kernel has no Landlock the
+// filter does it alone.
+void RestrictByLandlock() {
   constexpr uint64_t kAllOfAbi1 = (1U << 13) - 1, kBindAndConnect = 3;
   constexpr long kAbiWithNet = 4, kAbiWithScopes = 6;
   long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, uapi::kLandlockCreateRulesetVersion);
@@ -260,6 +262,15 @@ void Confine() {
   if (ruleset.valid()) syscall(SYS_landlock_restrict_self, ruleset.get(), 0);
 }
 
+// From here on it opens nothing and connects to nothing: descriptors are all that it
+// works with. False: it could not be done.
+bool Confine() {
+  RestrictByLandlock();
+  const sock_fprog filter{std::size(kCompanionProgram),
+                          const_cast<sock_filter*>(kCompanionProgram)};
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+}
+
 int Main() {
   Protect();
   // No openssl.cnf: what it says about engines and files is the host's business.
@@ -270,9 +281,10 @@ int Main() {
   if (next == Next::kEnd) return 0;
   Result<Endpoints> begun = Begin(order);
   order.fds.clear();
-  Confine();
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!Confine()) begun = Error{.message = "the companion could not be confined"};
   if (!Answer(begun) || !begun) return 1;
-  Loop(std::move(*begun)).Run();
+  Loop(std::move(*begun), std::move(epoll)).Run();
   return 0;
 }
 

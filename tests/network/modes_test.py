@@ -180,6 +180,49 @@ def a_flood_of_names_is_bounded(at):
     expect(set(WORLD.names.asked) == {"allowed.test"}, "asked outside")
 
 
+@case
+def any_port_of_a_public_name(at):
+    """By programs that know of no proxy, too; a server inside keeps its own."""
+    code = '''
+results = {host: get(host, int(port)).split("\\r\\n")[-1].strip()
+           for host, port in (name.split("/") for name in sys.argv[1:])}
+with socket.create_server(("127.0.0.1", 8443)) as server:
+    with socket.create_connection(("127.0.0.1", 8443)) as own:
+        server.accept()[0].sendall(b"own")
+        results["own"] = own.recv(9).decode()
+print(json.dumps(results))
+'''
+    asked = ("port.test/8443", "allowed.test/25", "six.test/8443", "private.wild.test/8443",
+             "meta.wild.test/25", "10.0.0.5/8443", "::ffff:127.0.0.1/8443", "evil.test/8443")
+    flags = ("--net", "public", "--deny-domain", "evil.test")
+    WORLD.forget()
+    done = world.python(at, code, *asked, flags=flags)
+    expect(done.returncode == 0, "it broke", done)
+    results = json.loads(done.stdout)
+    reached = {host for host, answer in results.items() if "welcome" in answer}
+    expect(reached == {"port.test", "allowed.test"} | ({"six.test"} if fakenet.has_ipv6() else set()),
+           f"{results}", done)
+    expect(WORLD.came() <= {GOOD, fakenet.PUBLIC6[0]} and results["own"] == "own", f"{results} {WORLD.came()}", done)
+    expect("hangs" not in results.values(), f"{results}", done)
+    done = world.python(at, 'print(get("allowed.test", 25))', flags=NET)
+    expect(done.stdout == "ECONNREFUSED\n", "a port that a list does not name", done)
+
+
+@case
+def a_scan_of_ports_ends(at):
+    code = '''
+address = socket.getaddrinfo("allowed.test", 80)[0][4][0]
+said = {}
+for port in range(20000, 20400):
+    answer = get(address, port)
+    said[answer] = said.get(answer, 0) + 1
+print(json.dumps(said))
+print(get("allowed.test", 80).split("\\r\\n")[-1])
+'''
+    done = world.python(at, code, flags=("--net", "public"))
+    expect(done.returncode == 0 and "hangs" not in done.stdout and "welcome" in done.stdout, "it broke", done)
+
+
 # --- other ways out --------------------------------------------------------------------
 
 @case
@@ -241,13 +284,6 @@ def a_port_that_we_need_ourselves(at):
     expect(at.run("true", flags=("--net", "none", "--host-port", "3128")).returncode == 0, "free without us")
     done = at.run("true", flags=(*NET, "--host-port", "5432", "--host-port", "5432"))
     expect(done.returncode == 0, "the same twice", done)
-
-
-@case
-def what_is_not_built_is_refused(at):
-    for text, word in (('external = { command = ["true"] }', "net.external"),):
-        done = at.run("true", flags=world.policy(at, f'[net]\nmode = "proxy"\nallow = ["allowed.test"]\n{text}\n'))
-        expect(done.returncode == 125 and word in done.stderr, "not refused", done)
 
 
 # --- rules for plain HTTP ----------------------------------------------------------------

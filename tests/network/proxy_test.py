@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -341,19 +342,36 @@ class Tests:
             assert asked[-1] == socks_domain(b"unknown.ok.test", 443), asked
 
     def events_tell_all(self):
-        with Proxy(*ALLOW, "--json") as proxy:
-            with proxy.tunnel("ok.test:443") as client:
-                client.sendall(b"12345")
-                client.shutdown(socket.SHUT_WR)
-                read_all(client)
-            event = json.loads(proxy.process.stdout.readline())
-            assert event["allowed"] and event["host"] == "ok.test" and event["port"] == 443, event
-            assert event["address"] == "93.184.216.10" and event["reason"] is None, event
-            assert (event["bytes_out"], event["bytes_in"]) == (5, 10), event
-            proxy.tunnel("evil.test:443")
-            event = json.loads(proxy.process.stdout.readline())
-            assert not event["allowed"] and event["reason"] == "host_denied", event
-            assert event["host"] == "evil.test" and event["rule"], event
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "new", "audit.jsonl")
+            with Proxy(*ALLOW, "--json", "--audit", log) as proxy:
+                with proxy.tunnel("ok.test:443") as client:
+                    client.sendall(b"12345")
+                    client.shutdown(socket.SHUT_WR)
+                    read_all(client)
+                first = json.loads(proxy.process.stdout.readline())
+                assert (first["v"], first["kind"], first["via"]) == (1, "net.allow", "connect"), first
+                assert (first["name"], first["port"], first["address"]) == ("ok.test", 443, "93.184.216.10"), first
+                assert (first["bytes_out"], first["bytes_in"]) == (5, 10), first
+                assert first["rule"] and first["duration_ms"] >= 0 and "reason" not in first, first
+                proxy.tunnel("evil.test:443")
+                second = json.loads(proxy.process.stdout.readline())
+                assert (second["kind"], second["reason"], second["name"]) == ("net.deny", "host_denied", "evil.test")
+                assert second["rule"] and second["run"] == first["run"], second
+                assert proxy.socks(socks_domain(b"down.ok.test", 80))[0] == 5
+                third = json.loads(proxy.process.stdout.readline())
+                assert (third["kind"], third["via"], third["reason"]) == ("net.fail", "socks5", "upstream_failed")
+            with open(log, encoding="utf-8") as file:
+                kept = [json.loads(line) for line in file]
+            without = lambda event: {name: event[name] for name in event if name != "time"}
+            assert [without(e) for e in kept] == [without(e) for e in (first, second, third)], kept
+            assert os.stat(log).st_mode & 0o777 == 0o600
+
+    def an_audit_log_that_cannot_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = [os.environ["CORDON_BIN"], "proxy", "--listen", "127.0.0.1:0", "--audit", folder]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 125 and "audit.log" in done.stderr, done
 
     def an_end_closes_what_is_open(self):
         with Proxy(*ALLOW) as proxy:

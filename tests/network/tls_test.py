@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""`cordon run` looks into TLS: requests of intercepted hosts are decided one by one,
-their servers are verified for real, and secrets are put in outside the sandbox."""
+"""`cordon run` and `cordon proxy` speak TLS: requests of intercepted hosts are decided one
+by one, their servers are verified for real, secrets are put in outside the sandbox, and a
+parent proxy may be behind TLS."""
 import hashlib
 import os
+import socket
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import fakenet
@@ -17,7 +20,8 @@ KEY = "ghp_R3alS3cretV4lueThatStaysOutside00"
 FILE_KEY = "tok-live-0123456789ABCdefghij"
 BIG = b"0123456789abcdef" * 200_000
 ZONE = {"api.ok.test": ["93.184.216.10"], "plain.ok.test": ["93.184.216.10"],
-        "bad.ok.test": ["93.184.216.11"], "other.ok.test": ["93.184.216.12"]}
+        "bad.ok.test": ["93.184.216.11"], "other.ok.test": ["93.184.216.12"],
+        "parent.proxy.test": ["93.184.216.11"], "false.proxy.test": ["93.184.216.11"]}
 
 
 def openssl(*words):
@@ -44,7 +48,11 @@ def make_leaf(folder, name, ca):
     return context
 
 
-NOT_TESTS = ("start", "run", "output", "touch", "companion_of")
+NOT_TESTS = ("start", "run", "output", "put", "touch", "companion_of", "alone")
+
+
+def upstream_of(url):
+    return f'upstream = "{url}"\n'
 
 
 class TlsServer:
@@ -67,6 +75,8 @@ class TlsServer:
             head, data = data.split(b"\r\n\r\n", 1)
             self.heads.append(head.decode())
             path, body = head.split(b" ")[1], b""
+            if b"transfer-encoding: chunked" in head.lower():
+                data = read_until(connection, b"0\r\n\r\n", data).split(b"0\r\n\r\n", 1)[1]
             for line in head.split(b"\r\n"):
                 if line.lower().startswith(b"content-length: "):
                     while len(data) < int(line[16:]):
@@ -87,6 +97,41 @@ class TlsServer:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
 
 
+class TlsParent:
+    """An HTTP proxy inside TLS that does as it is told, and remembers what it was."""
+
+    def __init__(self, port, context):
+        self.heads = []
+        self.server = Server("93.184.216.11", port,
+                             lambda c: self.talk(context.wrap_socket(c, server_side=True)))
+
+    def talk(self, connection):
+        head = read_until(connection, b"\r\n\r\n").decode()
+        self.heads.append(head)
+        what = head.split(" ")[1]
+        if not head.startswith("CONNECT "):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nby the parent")
+            if not what.endswith("/cut"):
+                connection.unwrap()
+            return
+        host, port = what.split(":")
+        with socket.create_connection((ZONE[host][0], int(port))) as server:
+            connection.sendall(b"HTTP/1.1 200 Yes\r\n\r\n")
+            back = threading.Thread(target=self.pass_on, args=(server, connection))
+            back.start()
+            self.pass_on(connection, server)
+            back.join()
+
+    @staticmethod
+    def pass_on(one, other):
+        try:
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
 class Tests:
     def __init__(self, folder):
         self.folder = folder
@@ -101,6 +146,8 @@ class Tests:
         self.api = TlsServer("93.184.216.10", {n: leaf(n) for n in ("api.ok.test", "plain.ok.test")})
         self.bad = TlsServer("93.184.216.11", {"bad.ok.test": leaf("bad.ok.test", stranger)})
         self.other = TlsServer("93.184.216.12", {"other.ok.test": leaf("other.ok.test")})
+        self.parent = TlsParent(8443, leaf("parent.proxy.test"))
+        self.false_parent = TlsParent(8444, leaf("false.proxy.test", stranger))
 
     def start(self, line, policy='[net.tls]\nintercept = ["api.ok.test", "bad.ok.test"]\n', **env):
         path = os.path.join(self.folder, "policy.toml")
@@ -204,11 +251,81 @@ class Tests:
                   f'[[net.credential]]\nhost = "*.ok.test"\nheader = "X-Made"\nfrom = "command:echo {KEY}"\n')
         result = self.run("cat token; curl -sS -H \"x-api-key: $(cat token)\" https://api.ok.test/file", policy)
         assert result.returncode == 0 and FILE_KEY not in result.stdout, result
-        assert result.stdout.startswith("tok-"), result
+        assert len(result.stdout.splitlines()[0]) == len(FILE_KEY), result
         head = self.api.heads[-1]
         assert f"\nx-api-key: {FILE_KEY}" in head and f"\nX-Made: {KEY}" in head, head
         with open(path, encoding="ascii") as file:
             assert file.read() == FILE_KEY + "\n"
+
+    def put(self, name, text):
+        path = os.path.join(self.workspace, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.chmod(os.path.dirname(path), 0o777)
+        with open(path + ".new", "w", encoding="ascii") as out:
+            out.write(text + "\n")
+        os.chmod(path + ".new", 0o644)
+        os.rename(path + ".new", path)
+        return path
+
+    def a_secret_file_stays_where_it_is(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/token"\n'
+        token = self.put("keys/token", FILE_KEY)
+        self.put("keys/mine", "mine")
+        swap = ("import ctypes, os; print(ctypes.CDLL(None).renameat2(-100, b\"keys/token\", -100, "
+                "b\"keys/mine\", 2))")
+        said = self.output(
+            "cd keys; mv token x && echo moved; mv mine token && echo replaced; ln token y && echo linked; "
+            "rm -f token && echo removed; echo new > token && echo written; cd ..; mv keys other && echo renamed; "
+            f"/usr/bin/python3 -c '{swap}'; mv keys/mine keys/twin && echo twin; cat keys/token", policy)
+        assert said.split()[:2] == ["-1", "twin"] and len(said.split()) == 3, said
+        assert FILE_KEY not in said and len(said.split()[2]) == len(FILE_KEY), said
+        said = self.output("cat keys/* 2>&1; ls keys", policy)
+        assert FILE_KEY not in said and "twin" in said, said
+        with open(token, encoding="ascii") as file:
+            assert file.read() == FILE_KEY + "\n"
+
+    def a_link_to_a_secret_file_leads_to_no_other(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:links/token"\n'
+        self.put("links/decoy", "decoy-decoy-decoy")
+        secret = self.put("kept/real", FILE_KEY)
+        os.symlink(secret, os.path.join(self.workspace, "links/token"))
+        said = self.output(f"cat {secret}; cd links; ln -sfn decoy token && echo linked; mv decoy token && echo moved; "
+                           "cd ..; mkdir more; cp links/decoy more/token; mv links gone && echo aside; "
+                           "mv more links && echo back; mkdir links; cp gone/decoy links/token && echo copied; "
+                           "cp gone/decoy links/twin && echo twin", policy)
+        assert FILE_KEY not in said and said.split()[1:] == ["aside", "twin"], said
+        # What the next run is told of is missing now, not another file.
+        result = self.run(f"cat {secret}", policy)
+        assert result.returncode == 125 and not result.stdout, result
+
+    def a_secret_file_with_another_name_is_refused(self):
+        own = make_ca(self.workspace, "linked-root")
+        for policy, secret in (
+                ('[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/two"\n',
+                 self.put("keys/two", FILE_KEY)),
+                (f'[net.tls]\nintercept = ["api.ok.test"]\nca = {{ cert = "{own[1]}", key = "{own[0]}" }}\n', own[0])):
+            os.chmod(secret, 0o644)
+            os.link(secret, os.path.join(self.workspace, "hard"))
+            result = self.run("cat hard", policy)
+            assert result.returncode == 125 and "hard link" in result.stderr and not result.stdout, result
+            os.unlink(os.path.join(self.workspace, "hard"))
+            assert self.output("echo ran", policy) == "ran\n"
+
+    def a_secret_file_that_the_host_replaces_is_covered_again(self):
+        policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "file:keys/token"\n'
+        self.put("keys/token", FILE_KEY)
+        # A new file that nothing covers is seen inside as soon as it is there: the twin.
+        with self.start("touch ready; while ! [ -e go ]; do sleep 0.1; done; cat keys/open; "
+                        "while grep -q live- keys/token; do sleep 0.1; done; cat keys/token || echo covered",
+                        policy) as process:
+            while not os.path.exists(os.path.join(self.workspace, "ready")) and process.poll() is None:
+                time.sleep(0.05)
+            self.put("keys/token", "tok-live-refreshed-0123456789")
+            self.put("keys/open", "live-twin")
+            self.touch("go")
+            out, err = process.communicate(timeout=120)
+        os.unlink(os.path.join(self.workspace, "go"))
+        assert out == "live-twin\ncovered\n", (out, err)
 
     def a_missing_secret_stops_the_run(self):
         policy = '[[net.credential]]\nhost = "api.ok.test"\nheader = "X-Key"\nfrom = "env:NOT_SET"\n'
@@ -232,13 +349,78 @@ class Tests:
                            "curl -sS -H Expect: --data-binary @up https://api.ok.test/up | tr -d 'z\n'; wc -c < up")
         assert said.split() == ["saw", "POST", "/up", "5000000"], said[:200]
 
-    def the_proxy_alone_refuses(self):
+    def a_parent_may_be_behind_tls(self):
+        url = "https://me:p%40ss@parent.proxy.test:8443"
+        intercept = '[net.tls]\nintercept = ["api.ok.test"]\n'
+        for env, upstream in (({}, f'upstream = "{url}"\n'), ({"https_proxy": url}, "")):
+            said = self.output("curl -sS https://plain.ok.test/tunnel", upstream + intercept, **env)
+            assert "saw GET /tunnel" in said, said
+            assert self.parent.heads[-1].startswith("CONNECT plain.ok.test:443 HTTP/1.1\r\n"), self.parent.heads
+            assert "\r\nProxy-Authorization: Basic bWU6cEBzcw==\r\n" in self.parent.heads[-1], self.parent.heads
+        # TLS inside that TLS, and a client that knows of no proxy.
+        said = self.output("curl -sS https://api.ok.test/in; curl -sS --noproxy '*' https://plain.ok.test/un",
+                           upstream_of(url) + intercept)
+        assert "saw GET /in" in said and "saw GET /un" in said, said
+        digest = hashlib.sha256(BIG).hexdigest()
+        assert digest in self.output("curl -sS https://plain.ok.test/big | sha256sum", upstream_of(url))
+        assert digest in self.output("curl -sS https://api.ok.test/big | sha256sum", upstream_of(url) + intercept)
+        # Plain requests go to it as they are; one that was cut short is not passed on as whole.
+        assert self.output("curl -sS http://plain.ok.test/p", upstream_of(url)) == "by the parent"
+        assert self.parent.heads[-1].startswith("GET http://plain.ok.test/p HTTP/1.1\r\n"), self.parent.heads
+        assert self.run("curl -sS http://plain.ok.test/cut", upstream_of(url)).returncode != 0
+        before = len(self.parent.heads)
+        assert self.run("curl -sS https://not.allowed.test/; curl -sS http://not.allowed.test/; exit 7",
+                        upstream_of(url)).returncode == 7
+        assert len(self.parent.heads) == before, self.parent.heads[before:]
+
+    def a_parent_has_to_prove_who_it_is(self):
+        for url in ("https://false.proxy.test:8444", "https://93.184.216.11:8443"):
+            said = self.output("curl -sSi http://plain.ok.test/", upstream_of(url))
+            assert said.startswith("HTTP/1.1 502 ") and "upstream proxy" in said and "certificate" in said, said
+            result = self.run("curl -sS https://plain.ok.test/", upstream_of(url))
+            assert result.returncode != 0 and "saw" not in result.stdout, result
+        assert not self.false_parent.heads, self.false_parent.heads
+
+    def alone(self, *flags, policy, **env):
         path = os.path.join(self.folder, "alone.toml")
         with open(path, "w", encoding="utf-8") as out:
-            out.write('[net]\nmode = "proxy"\n[net.tls]\nintercept = ["api.ok.test"]\n')
-        result = subprocess.run([os.environ["CORDON_BIN"], "proxy", "--listen", "127.0.0.1:0", "--policy", path],
-                                capture_output=True, text=True, timeout=60)
-        assert result.returncode == 125 and "net.tls.intercept" in result.stderr, result
+            out.write('[net]\nmode = "proxy"\nallow = ["*.ok.test"]\n' + policy)
+        return fakenet.Proxy("--policy", path, *flags, env=env)
+
+    def the_proxy_alone_intercepts(self):
+        ca = os.path.join(self.folder, "made.pem")
+        policy = ('[net.tls]\nintercept = ["api.ok.test"]\n[[net.rule]]\nhost = "api.ok.test"\nmethods = ["GET"]\n'
+                  '[[net.credential]]\nhost = "other.ok.test"\nheader = "X-Key"\nfrom = "env:API_KEY"\n')
+        with self.alone("--ca-out", ca, policy=policy, API_KEY=KEY) as proxy:
+            def curl(*words):
+                words = ["curl", "-sS", "-x", f"http://127.0.0.1:{proxy.port}", *words]
+                return subprocess.run(words, capture_output=True, text=True, timeout=60)
+            with open(ca, encoding="ascii") as file:
+                text = file.read()
+            assert "BEGIN CERTIFICATE" in text and "PRIVATE" not in text, text
+            assert "saw GET /alone" in curl("--cacert", ca, "https://api.ok.test/alone").stdout
+            said = curl("--cacert", ca, "-d", "x", "https://api.ok.test/alone").stdout
+            assert "denied" in said and "saw" not in said, said
+            assert "saw GET /k" in curl("--cacert", ca, "https://other.ok.test/k").stdout
+            assert f"\nX-Key: {KEY}" in self.other.heads[-1], self.other.heads[-1]
+            # Others are not looked into, and who does not trust the authority is told so.
+            assert "saw GET /p" in curl("--cacert", self.ca[1], "https://plain.ok.test/p").stdout
+            assert curl("--cacert", self.ca[1], "https://api.ok.test/").returncode == 60
+
+    def the_proxy_alone_needs_a_place_for_the_certificate(self):
+        try:
+            self.alone(policy='[net.tls]\nintercept = ["api.ok.test"]\n').process.kill()
+        except AssertionError as refused:
+            assert "--ca-out" in str(refused), refused
+        else:
+            raise RuntimeError("it started")
+
+    def the_proxy_alone_has_a_parent_behind_tls(self):
+        with self.alone(policy=upstream_of("https://parent.proxy.test:8443")) as proxy:
+            said = subprocess.run(["curl", "-sS", "-x", f"http://127.0.0.1:{proxy.port}", "--cacert", self.ca[1],
+                                   "https://plain.ok.test/q"], capture_output=True, text=True, timeout=60)
+            assert "saw GET /q" in said.stdout, said
+            assert self.parent.heads[-1].startswith("CONNECT plain.ok.test:443 "), self.parent.heads
 
     def the_companion_ends_with_the_run(self):
         for end in (lambda process: process.kill(), lambda process: self.touch("go")):

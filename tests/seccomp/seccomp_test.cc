@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "backend/linux/seccomp_programs.h"
+#include "tls/companion_program.h"
 
 namespace {
 
@@ -552,6 +554,39 @@ TEST(Seccomp, TheProgramsFitTheKernel) {
   for (const auto& [mode, program] : kLandlock) EXPECT_LE(program.size(), size_t{BPF_MAXINSNS});
   EXPECT_LE(std::size(cordon::backend::kSeccompProgram), size_t{BPF_MAXINSNS});
   EXPECT_LE(std::size(cordon::backend::kSeccompProgramNesting), size_t{BPF_MAXINSNS});
+}
+
+uint32_t Companion(long number, Args args = {}, uint32_t arch = kArch) {
+  return Action(number, args, cordon::tls::kCompanionProgram, arch);
+}
+
+TEST(CompanionFilter, HasWhatDescriptorsNeedAndNoMore) {
+  const std::set<long> allowed = {
+      SYS_read,       SYS_write,      SYS_recvfrom,    SYS_recvmsg,         SYS_shutdown,
+      SYS_close,      SYS_epoll_ctl,  SYS_epoll_pwait, SYS_futex,           SYS_munmap,
+      SYS_mremap,     SYS_madvise,    SYS_brk,         SYS_clock_gettime,   SYS_gettimeofday,
+      SYS_getrandom,  SYS_getpid,     SYS_gettid,      SYS_rt_sigprocmask,  SYS_rt_sigreturn,
+      SYS_exit,       SYS_exit_group, SYS_sched_yield, SYS_restart_syscall,
+#if defined(__x86_64__)
+      SYS_epoll_wait, SYS_time,
+#endif
+      SYS_sendto,     SYS_mmap,       SYS_mprotect};  // by their arguments, below
+  for (long number = 0; number < 2000; ++number) {
+    EXPECT_EQ(Companion(number), allowed.contains(number) ? kAllow : kEperm) << number;
+  }
+}
+
+TEST(CompanionFilter, LooksAtArguments) {
+  EXPECT_EQ(Companion(SYS_sendto, {5, 1, 1, 0, 0x1000, 16}), kEperm);
+  EXPECT_EQ(Companion(SYS_sendto, {5, 1, 1, 0, 1ull << 32, 16}), kEperm);
+  for (long number : {SYS_mmap, SYS_mprotect}) {
+    EXPECT_EQ(Companion(number, {0, 4096, PROT_READ | PROT_WRITE}), kAllow);
+    EXPECT_EQ(Companion(number, {0, 4096, PROT_READ | PROT_EXEC}), kEperm);
+  }
+  EXPECT_EQ(Companion(SYS_fcntl, {5, F_GETFL}), kAllow);
+  EXPECT_EQ(Companion(SYS_fcntl, {5, F_SETFL}), kAllow);
+  EXPECT_EQ(Companion(SYS_fcntl, {5, F_SETOWN}), kEperm);
+  EXPECT_EQ(Companion(SYS_read, {}, AUDIT_ARCH_I386), SECCOMP_RET_KILL_PROCESS);
 }
 
 }  // namespace

@@ -28,18 +28,18 @@ void AddIdentity(const plan::Plan& plan, std::vector<Step>& steps) {
       {.op = Op::kWriteFile, .path = "/proc/self/gid_map", .data = gid + " " + gid + " 1"});
 }
 
-uint64_t Namespaces(const plan::Plan& plan) {
+}  // namespace
+
+uint64_t NamespacesFor(NetMode mode) {
   uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                    uapi::kCloneNewcgroup;
-  if (plan.net.own_namespace()) flags |= CLONE_NEWNET;
+  if (mode != NetMode::kOpen) flags |= CLONE_NEWNET;
   return flags;
 }
 
-}  // namespace
-
 Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   ChildSpec spec;
-  spec.namespaces = Namespaces(plan);
+  spec.namespaces = NamespacesFor(plan.net.mode);
   std::vector<Step>& steps = spec.steps;
   AddIdentity(plan, steps);
   steps.push_back({.op = Op::kJoinSession});

@@ -7,6 +7,9 @@
 
 namespace cordon::backend {
 
+// The CLONE_NEW* flags of a run, which are known before its plan.
+uint64_t NamespacesFor(NetMode mode);
+
 Result<ChildSpec> CompileNamespaces(const plan::Plan& plan);
 
 }  // namespace cordon::backend
