@@ -34,6 +34,9 @@ namespace {
 // changes every name, and the network is the host's: sockets are limited by mode.
 enum class Purpose { kNamespaces, kNesting, kLandlockNone, kLandlockProxy, kLandlockOpen };
 
+// Whether new processes are counted by the broker: without namespaces, with a limit.
+enum class Processes { kAny, kCounted };
+
 bool WithoutNamespaces(Purpose purpose) {
   return purpose != Purpose::kNamespaces && purpose != Purpose::kNesting;
 }
@@ -191,15 +194,16 @@ ArgumentChecks::Block TerminalTricks() {
 }
 
 // What changes a file or a directory through a descriptor that only reads it; a
-// read-only mount would refuse these. Of btrfs all but cloning.
+// read-only mount would refuse these. Of btrfs all but cloning. And whom a descriptor
+// signals.
 ArgumentChecks::Block ChangesByReaders() {
   constexpr uint32_t kSetFlags = 0x40086602, kSetFlags32 = 0x40046602, kSetVersion = 0x40087602,
                      kSetVersion32 = 0x40047602, kSetXattr = 0x401c5820, kVerity = 0x40806685,
-                     kEncryption = 0x800c6613;
+                     kEncryption = 0x800c6613, kFileOwner = 0x8901, kSocketOwner = 0x8902;
   constexpr uint32_t kClone = 0x40049409, kCloneRange = 0x4020940d, kDedupe = 0xc0189436;
   ArgumentChecks::Block block = {Argument(1)};
-  const uint32_t changes[] = {kSetFlags, kSetFlags32, kSetVersion, kSetVersion32,
-                              kSetXattr, kVerity,     kEncryption};
+  const uint32_t changes[] = {kSetFlags, kSetFlags32, kSetVersion, kSetVersion32, kSetXattr,
+                              kVerity,   kEncryption, kFileOwner,  kSocketOwner};
   uint8_t left = std::size(changes);
   for (uint32_t request : changes) block.push_back(SkipIf(request, left--));
   // Reached by falling through: none of them.
@@ -223,12 +227,17 @@ void DenyPersonas(ArgumentChecks& checks) {
              {Argument(0), SkipIf(0xffffffff, 2), SkipUnlessAny(kFlags, 1), Return(kEperm)});
 }
 
-void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Purpose purpose) {
+void DenyNamespaces(Filter& filter, ArgumentChecks& checks, Purpose purpose, Processes processes) {
   uint32_t refused = purpose == Purpose::kNesting ? uint32_t{CLONE_NEWCGROUP} : kNamespaceFlags;
   checks.Add("unshare", {Argument(0), SkipUnlessAny(refused, 1), Return(kEperm)});
   // In clone() the low byte is the exit signal, so CLONE_NEWTIME cannot be
   // asked for there.
-  checks.Add("clone", {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)});
+  ArgumentChecks::Block clone = {Argument(0), SkipUnlessAny(refused & ~0xffu, 1), Return(kEperm)};
+  if (processes == Processes::kCounted) {
+    clone.push_back(Return(SECCOMP_RET_USER_NOTIF));
+    for (const char* name : {"fork", "vfork"}) filter.Add(SCMP_ACT_NOTIFY, name);
+  }
+  checks.Add("clone", clone);
   if (purpose != Purpose::kNesting) filter.Add(kEperm, "chroot");
 }
 
@@ -421,6 +430,15 @@ void NotifyScheduling(Filter& filter) {
   filter.Add(SCMP_ACT_NOTIFY, "ioprio_set", {Not(0, kIoPriorityUser), Not(1, 0)});
 }
 
+// Whom the kernel signals when a descriptor is ready: a way to signal anyone. A number
+// is asked about; where it is behind a pointer, refused.
+void AskForOwners(ArgumentChecks& checks) {
+  constexpr uint32_t kSetOwner = 8, kSetOwnerEx = 15;  // F_SETOWN, F_SETOWN_EX
+  checks.Add("fcntl", {Argument(1), SkipIf(kSetOwner, 2),
+                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSetOwnerEx, 0, 2), Return(kEperm),
+                       Return(SECCOMP_RET_USER_NOTIF)});
+}
+
 // Shared memory, semaphores and queues of System V, and queues of POSIX, are the
 // host's own: there is no way to tell whose they are.
 void DenyIpc(Filter& filter) {
@@ -451,7 +469,7 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 
 // The architecture first: all later numbers are this one's. Numbers past the last
 // known one do not exist; x32 numbers are past it too.
-std::vector<sock_filter> Build(Purpose purpose) {
+std::vector<sock_filter> Build(Purpose purpose, Processes processes = Processes::kAny) {
   Filter filter(SCMP_ACT_ALLOW);
   ArgumentChecks checks;
   DenySurface(filter);
@@ -459,7 +477,7 @@ std::vector<sock_filter> Build(Purpose purpose) {
   if (WithoutNamespaces(purpose)) Append(ioctl, ChangesByReaders());
   checks.Add("ioctl", ioctl);
   DenyPersonas(checks);
-  DenyNamespaces(filter, checks, purpose);
+  DenyNamespaces(filter, checks, purpose, processes);
   DenySetuid(checks, purpose);
   bool quiet = purpose == Purpose::kLandlockNone || purpose == Purpose::kLandlockProxy;
   if (quiet) {
@@ -471,6 +489,7 @@ std::vector<sock_filter> Build(Purpose purpose) {
   if (WithoutNamespaces(purpose)) {
     NotifyAll(filter, checks);
     NotifyScheduling(filter);
+    AskForOwners(checks);
     DenyIpc(filter);
   } else {
     Notify(filter, checks);
@@ -535,6 +554,9 @@ int main(int argc, char** argv) {
     Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
     Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
     Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
+    Print("kSeccompCountedNone", Build(Purpose::kLandlockNone, Processes::kCounted));
+    Print("kSeccompCountedProxy", Build(Purpose::kLandlockProxy, Processes::kCounted));
+    Print("kSeccompCountedOpen", Build(Purpose::kLandlockOpen, Processes::kCounted));
   }
   std::printf("}  // namespace cordon::%s\n", space);
   return 0;

@@ -21,8 +21,6 @@ inline constexpr std::string_view kLandlockReads =
     "program can be executed";
 inline constexpr std::string_view kLandlockProcesses =
     "no pid namespace: that a process exists can be seen";
-inline constexpr std::string_view kLandlockCount =
-    "the kernel counts all of the user's, and their number is taken at the start";
 
 struct BackendState {
   Backend backend;

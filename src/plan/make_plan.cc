@@ -120,14 +120,17 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
         "the sum over processes is sampled");
   limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
         Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
+  bool counted = plan.backend == host::Backend::kLandlock;
+  bool full = counted || (namespaces && !root);
   limit("limits.processes", limits.processes.has_value(),
-        root         ? "watching the tree"
+        counted      ? "broker"
+        : root       ? "watching the tree"
         : namespaces ? "rlimit in the user namespace"
                      : "rlimit of the user, watching the tree",
-        root || !namespaces ? Level::kPartial : Level::kFull,
-        root          ? "the kernel does not count root's"
-        : !namespaces ? host::kLandlockCount.data()
-                      : "");
+        full ? Level::kFull : Level::kPartial,
+        full   ? ""
+        : root ? "the kernel does not count root's"
+               : "the kernel counts all of the user's, and their number is taken at the start");
   limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
   bool temp = plan.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk",

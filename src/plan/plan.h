@@ -56,7 +56,7 @@ struct Plan {
   std::vector<std::string> masked_system;  // files of /proc that are nobody's business inside
   int landlock_abi = 0;
   // Without namespaces: a directory of this run's own on the host, with `tmp`,
-  // `shm` and `proc` in it.
+  // `shm`, `proc` and `dev` in it.
   std::string private_directory;
   std::vector<Program> programs;
   uint32_t uid = 0;

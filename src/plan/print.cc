@@ -247,6 +247,7 @@ std::vector<Row> HeadRows(const Plan& plan) {
       {"workspace", base::Printable(plan.fs.workspace)},
       {"user", "uid " + std::to_string(plan.uid) + ", gid " + std::to_string(plan.gid) +
                    ", no capabilities"},
+      {"backend", std::string(host::BackendName(plan.backend))},
       {"network", NetText(plan.net)},
       {"terminal", std::string(TerminalName(plan.terminal))},
       {"nesting", plan.nesting ? "user namespaces may be made inside" : "no"},
@@ -345,6 +346,7 @@ std::string ToJson(const Plan& plan) {
                {"workspace", Text(plan.fs.workspace)},
                {"uid", plan.uid},
                {"gid", plan.gid},
+               {"backend", host::BackendName(plan.backend)},
                {"network", NetName(plan.net.mode)},
                {"intercepted", Texts(Intercepted(plan.net))},
                {"terminal", TerminalName(plan.terminal)},

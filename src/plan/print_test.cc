@@ -40,6 +40,7 @@ constexpr char kText[] = R"(  command    make test
   directory  /w
   workspace  /w
   user       uid 1000, gid 1000, no capabilities
+  backend    namespaces
   network    none
   terminal   none
   nesting    no

@@ -144,10 +144,10 @@ Error WithCause(Error error) {
 
 Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
   if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
+  if (plan.backend == host::Backend::kLandlock) return backend::CompileLandlock(plan);
   host::Facts facts = host::ProbeFacts();
   if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
-  return plan.backend == host::Backend::kLandlock ? backend::CompileLandlock(plan, facts)
-                                                  : backend::CompileNone(plan, facts);
+  return backend::CompileNone(plan, facts);
 }
 
 // The clone if it has these namespaces, or another one.
@@ -274,8 +274,14 @@ std::string StateDirectory(const std::map<std::string, std::string>& environment
 }
 
 Result<plan::Plan> Prepare(const Request& request) {
-  return MakePlanFor(request, Caches::kLookOnly,
-                     {.backend = request.backend.value_or(host::Backend::kNamespaces)});
+  Ground ground;
+  if (request.backend) {
+    ground.backend = *request.backend;
+  } else if (!host::ExamineUserNamespaces().available &&
+             host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+    ground.backend = host::Backend::kLandlock;
+  }
+  return MakePlanFor(request, Caches::kLookOnly, ground);
 }
 
 std::unique_ptr<spawn::Clone> BeginClone() {

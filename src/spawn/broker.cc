@@ -87,7 +87,10 @@ ProcessGate::Signals SignalsOf(const plan::Plan& plan) {
 // What the broker has to do itself where there are no namespaces.
 struct HostCalls {
   HostCalls(const plan::Plan& plan, pid_t init)
-      : gate(plan, init), files(gate), changes(gate), processes(init, SignalsOf(plan)) {}
+      : gate(plan, init),
+        files(gate),
+        changes(gate),
+        processes(init, SignalsOf(plan), plan.limits.processes) {}
   FileGate gate;
   FileOpener files;
   FileChanger changes;

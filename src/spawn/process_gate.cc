@@ -12,6 +12,12 @@
 #include "spawn/process_tree.h"
 #include "spawn/watch.h"
 
+// Calls that newer architectures do not have get numbers that never come.
+#ifndef __NR_fork
+#define __NR_fork (-21)
+#define __NR_vfork (-22)
+#endif
+
 namespace cordon::spawn {
 namespace {
 
@@ -23,9 +29,13 @@ constexpr uint64_t kIoPriorityProcess = 1;
 
 }  // namespace
 
-std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const {
+std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) {
   auto pid = [&](int index) { return static_cast<pid_t>(caller.descriptor(index)); };
   switch (caller.call()) {
+    case __NR_clone:
+    case __NR_fork:
+    case __NR_vfork:
+      return Fork();
     case __NR_kill:
       return Kill(caller, pid(0), caller.descriptor(1));
     case __NR_tkill:
@@ -45,6 +55,8 @@ std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const 
     case __NR_sched_setparam:
     case __NR_sched_setattr:
       return Schedule(pid(0));
+    case __NR_fcntl:  // F_SETOWN
+      return Own(caller, pid(2));
     case __NR_setpriority:
       if (caller.argument(0) != PRIO_PROCESS) return Fail(EPERM);
       return Schedule(pid(1));
@@ -56,8 +68,34 @@ std::optional<Answer<Verdict>> ProcessGate::Answer1(const Caller& caller) const 
   }
 }
 
+// Its arguments are values, and only how many there are decides. What was allowed a
+// moment ago counts as not seen yet: at the limit it may be a few less.
+Answer<Verdict> ProcessGate::Fork() {
+  if (!limit_) return Verdict::kContinue;
+  constexpr std::chrono::milliseconds kMoment{20};
+  Clock::time_point now = Clock::now();
+  while (!recent_.empty() && recent_.front() < now - kMoment) recent_.pop_front();
+  if (allowed_ == 0) {
+    uint64_t used = CountTasks(init_) + recent_.size();
+    if (used >= *limit_) return Fail(EAGAIN);
+    allowed_ = *limit_ - used;
+  }
+  --allowed_;
+  recent_.push_back(now);
+  return Verdict::kContinue;
+}
+
 Answer<Verdict> ProcessGate::Schedule(pid_t target) const {
   if (!IsInTree(target, init_)) return Fail(ESRCH);
+  return Verdict::kContinue;
+}
+
+// Whom a descriptor signals when it is ready: a process of the sandbox, or the
+// caller's own group.
+Answer<Verdict> ProcessGate::Own(const Caller& caller, pid_t target) const {
+  if (target == 0) return Verdict::kContinue;
+  if (target > 0) return Schedule(target);
+  if (-target != GroupOf(ProcessOf(caller.tid()))) return Fail(EPERM);
   return Verdict::kContinue;
 }
 

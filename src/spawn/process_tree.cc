@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -80,6 +81,18 @@ bool IsInTree(pid_t thread, pid_t root) {
     at = RelationsOf(at).parent;
   }
   return false;
+}
+
+uint64_t CountTasks(pid_t root) {
+  uint64_t count = 0;
+  for (pid_t process : Descendants(root)) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", process);
+    struct stat status;
+    // A directory of tasks has one link each, besides its own two.
+    if (stat(path, &status) == 0 && status.st_nlink > 2) count += status.st_nlink - 2;
+  }
+  return count;
 }
 
 pid_t GroupOf(pid_t process) { return RelationsOf(process).group; }

@@ -366,6 +366,9 @@ TEST(Seccomp, Protocols) {
 const std::map<std::string, Program> kLandlock = {{"none", cordon::backend::kSeccompLandlockNone},
                                                   {"proxy", cordon::backend::kSeccompLandlockProxy},
                                                   {"open", cordon::backend::kSeccompLandlockOpen}};
+const std::map<std::string, Program> kCounted = {{"none", cordon::backend::kSeccompCountedNone},
+                                                 {"proxy", cordon::backend::kSeccompCountedProxy},
+                                                 {"open", cordon::backend::kSeccompCountedOpen}};
 
 // Answered by the broker whatever the arguments are, besides those above.
 const std::set<long> kNotifiedToo = {
@@ -422,6 +425,22 @@ TEST(SeccompLandlock, EveryNumberHasTheActionOfTheTable) {
                                                                                         : kAllow;
       EXPECT_EQ(Action(number, {}, program), expected) << mode << " " << number;
     }
+  }
+}
+
+TEST(SeccompLandlock, CountedProgramsAskAboutNewProcessesBesides) {
+  const std::set<long> forks = {SYS_clone,
+#if defined(__x86_64__)
+                                SYS_fork, SYS_vfork
+#endif
+  };
+  for (const auto& [mode, program] : kCounted) {
+    EXPECT_LE(program.size(), size_t{BPF_MAXINSNS});
+    for (long number = 0; number <= 600; ++number) {
+      uint32_t expected = forks.contains(number) ? kNotify : Action(number, {}, kLandlock.at(mode));
+      EXPECT_EQ(Action(number, {}, program), expected) << mode << " " << number;
+    }
+    EXPECT_EQ(Action(SYS_clone, {CLONE_NEWUSER}, program), kEperm);
   }
 }
 
@@ -500,6 +519,20 @@ TEST(SeccompLandlock, ReadersChangeNothing) {
     for (uint64_t request : kFine) {
       EXPECT_EQ(Action(SYS_ioctl, {3, request}, program), kAllow) << std::hex << request;
     }
+  }
+}
+
+TEST(SeccompLandlock, WhomADescriptorSignalsIsAskedAbout) {
+  for (const auto& [mode, program] : kLandlock) {
+    for (uint64_t high : {0ull, 1ull << 32}) {
+      EXPECT_EQ(Action(SYS_fcntl, {3, F_SETOWN | high, 77}, program), kNotify);
+      EXPECT_EQ(Action(SYS_fcntl, {3, 15 | high, 77}, program), kEperm);  // F_SETOWN_EX
+      EXPECT_EQ(Action(SYS_ioctl, {3, 0x8901 | high}, program), kEperm);
+      EXPECT_EQ(Action(SYS_ioctl, {3, 0x8902 | high}, program), kEperm);
+    }
+    EXPECT_EQ(Action(SYS_fcntl, {3, F_SETFL, O_ASYNC}, program), kAllow);
+    EXPECT_EQ(Action(SYS_fcntl, {3, F_DUPFD_CLOEXEC, 10}, program), kAllow);
+    EXPECT_EQ(Action(SYS_ioctl, {3, 0x8903}, program), kAllow);  // FIOGETOWN
   }
 }
 

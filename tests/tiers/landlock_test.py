@@ -234,11 +234,15 @@ for pid in (child.pid, {stranger.pid}):
 attempt(read, "/proc/self/status"); attempt(read, "/proc/meminfo"); attempt(os.listdir, "/proc/self/fd")
 attempt(os.kill, {stranger.pid}, signal.SIGKILL); attempt(os.kill, os.getppid(), signal.SIGKILL)
 attempt(os.setpriority, os.PRIO_PROCESS, {stranger.pid}, 15)
+import fcntl, socket
+pair = socket.socketpair()
+attempt(fcntl.fcntl, pair[0], fcntl.F_SETOWN, {stranger.pid})
+attempt(fcntl.fcntl, pair[0], fcntl.F_SETOWN, os.getpid())
 attempt(os.setpriority, os.PRIO_PROCESS, child.pid, 15)
 attempt(os.kill, child.pid, signal.SIGTERM); print(child.wait())
 """)
-        expect(found == ["yes", "True", "ENOENT", "False", "yes", "yes", "yes", "EPERM", "EPERM", "ESRCH", "yes",
-                         "yes", "-15"], str(found))
+        expect(found == ["yes", "True", "ENOENT", "False", "yes", "yes", "yes", "EPERM", "EPERM", "ESRCH",
+                         "ESRCH", "yes", "yes", "yes", "-15"], str(found))
         expect(stranger.poll() is None and os.getpriority(os.PRIO_PROCESS, stranger.pid) == priority,
                "it was reached")
     finally:
@@ -374,6 +378,25 @@ cp -r /usr/share/doc/bash copy; tar cf t.tar copy; rm -r copy; tar xf t.tar; tes
 test "$(echo in | cat /dev/stdin)" = in; echo gone > /dev/null
 """, flags=STRICT)
     place.sh('test "$(cat <(echo one) <(echo two))" = "one\ntwo"', shell="bash", flags=STRICT)
+
+
+@case
+def processes_are_counted(place):
+    script = """
+import os, time
+children = []
+try:
+    for _ in range(60):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+        children.append(child)
+    print("all")
+except BlockingIOError:
+    print("limited", 5 < len(children) < 40)
+"""
+    expect(python(place, script, flags=(*STRICT, "--processes", "40")) == ["limited", "True"], "40")
+    expect(python(place, script, flags=STRICT) == ["all"], "no limit")
 
 
 @case

@@ -1,9 +1,6 @@
 // Runs in: supervisor. Pure.
 #include "backend/linux/landlock_tier.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "backend/init_protocol.h"
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/rlimits.h"
@@ -13,20 +10,8 @@
 namespace cordon::backend {
 namespace {
 
-// Threads of the supervisor that are not there yet when the user's are counted: the
-// broker's, the proxy's.
-uint64_t OwnThreads(const plan::Plan& plan) { return plan.net.proxied() ? 2 : 1; }
-
-// What the kernel counts besides the sandbox. Others of the user may end during the
-// run, and what they leave is no more room: a little less is given from the start.
-uint64_t Others(const plan::Plan& plan, const host::Facts& facts) {
-  constexpr uint64_t kMostMargin = 16;
-  uint64_t margin = std::min(plan.limits.processes.value_or(0) / 16, kMostMargin);
-  uint64_t others = facts.user_tasks + OwnThreads(plan);
-  return others > margin ? others - margin : 0;
-}
-
-ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
+// `limits`: those that the kernel keeps.
+ChildSpec Start(const plan::Plan& plan, const LimitPolicy& limits, uint64_t others) {
   ChildSpec spec;
   std::vector<Step>& steps = spec.steps;
   steps.push_back({.op = Op::kJoinSession});
@@ -35,7 +20,7 @@ ChildSpec Start(const plan::Plan& plan, const host::Facts& facts) {
     steps.push_back({.op = Op::kTerminal, .path = "/dev/ptmx", .value = plan.terminal_streams});
   }
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
-  AddLimits(plan.limits, Others(plan, facts), steps);
+  AddLimits(limits, others, steps);
   spec.init_options = kInitOptionSubreaper;
   if (plan.terminal == plan::Terminal::kControlling) {
     spec.init_options += kInitOptionControllingTerminal;
@@ -63,17 +48,24 @@ LandlockRules ProgramRules(const plan::Plan& plan) {
   return landlock;
 }
 
-SeccompProgram Filter(NetMode mode) {
+template <size_t kAnySize, size_t kCountedSize>
+SeccompProgram Either(const sock_filter (&any)[kAnySize],
+                      const sock_filter (&counted)[kCountedSize], bool count) {
+  return count ? SeccompProgram{counted, kCountedSize} : SeccompProgram{any, kAnySize};
+}
+
+SeccompProgram Filter(NetMode mode, const LimitPolicy& limits) {
+  bool count = limits.processes.has_value();
   switch (mode) {
     case NetMode::kNone:
-      return {kSeccompLandlockNone, std::size(kSeccompLandlockNone)};
+      break;
     case NetMode::kProxy:
     case NetMode::kPublic:
-      return {kSeccompLandlockProxy, std::size(kSeccompLandlockProxy)};
+      return Either(kSeccompLandlockProxy, kSeccompCountedProxy, count);
     case NetMode::kOpen:
-      return {kSeccompLandlockOpen, std::size(kSeccompLandlockOpen)};
+      return Either(kSeccompLandlockOpen, kSeccompCountedOpen, count);
   }
-  return {kSeccompLandlockNone, std::size(kSeccompLandlockNone)};
+  return Either(kSeccompLandlockNone, kSeccompCountedNone, count);
 }
 
 // Ports that the host lends, or that it reaches, need TCP too.
@@ -84,11 +76,15 @@ NetMode SocketsOf(const plan::NetPlan& net) {
 
 }  // namespace
 
-ChildSpec CompileLandlock(const plan::Plan& plan, const host::Facts& facts) {
-  ChildSpec spec = Start(plan, facts);
+ChildSpec CompileLandlock(const plan::Plan& plan) {
+  // The kernel would count all processes of the user, and none of root's: the broker
+  // counts the sandbox's.
+  LimitPolicy limits = plan.limits;
+  limits.processes.reset();
+  ChildSpec spec = Start(plan, limits, /*others=*/0);
   spec.landlock = ProgramRules(plan);
   if (spec.landlock.scoped != 0) spec.init_options += kInitOptionScoped;
-  spec.seccomp = Filter(SocketsOf(plan.net));
+  spec.seccomp = Filter(SocketsOf(plan.net), plan.limits);
   // Only a privileged process can empty the bounding set; without new privileges
   // it bounds nothing.
   spec.steps.push_back({.op = Op::kDropCapabilities, .value = kBoundingSetMayStay});
@@ -99,7 +95,7 @@ ChildSpec CompileLandlock(const plan::Plan& plan, const host::Facts& facts) {
 }
 
 ChildSpec CompileNone(const plan::Plan& plan, const host::Facts& facts) {
-  ChildSpec spec = Start(plan, facts);
+  ChildSpec spec = Start(plan, plan.limits, facts.user_tasks);
   spec.steps.push_back({.op = Op::kExecInit});
   return spec;
 }

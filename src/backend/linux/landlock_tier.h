@@ -10,7 +10,7 @@ namespace cordon::backend {
 
 // Landlock grants nothing but to execute; all that opens or changes a file goes
 // through the broker, and what gets past it fails.
-ChildSpec CompileLandlock(const plan::Plan& plan, const host::Facts& facts);
+ChildSpec CompileLandlock(const plan::Plan& plan);
 
 // No containment: a session, limits and a supervised process tree.
 ChildSpec CompileNone(const plan::Plan& plan, const host::Facts& facts);

@@ -23,7 +23,7 @@ plan::Plan SomePlan() {
 }
 
 TEST(CompileLandlock, MakesNoNamespaceAndMountsNothing) {
-  ChildSpec spec = CompileLandlock(SomePlan(), {});
+  ChildSpec spec = CompileLandlock(SomePlan());
   EXPECT_EQ(spec.namespaces, 0u);
   std::vector<Op> ops;
   for (const Step& step : spec.steps) ops.push_back(step.op);
@@ -33,7 +33,7 @@ TEST(CompileLandlock, MakesNoNamespaceAndMountsNothing) {
 }
 
 TEST(CompileLandlock, LandlockGrantsNothingButToExecute) {
-  LandlockRules rules = CompileLandlock(SomePlan(), {}).landlock;
+  LandlockRules rules = CompileLandlock(SomePlan()).landlock;
   EXPECT_EQ(rules.handled_fs, 0xffffu);
   EXPECT_EQ(rules.handled_net, uapi::kNetBindTcp | uapi::kNetConnectTcp);
   ASSERT_EQ(rules.rules.size(), 3u);
@@ -46,26 +46,26 @@ TEST(CompileLandlock, LandlockGrantsNothingButToExecute) {
 
 TEST(CompileLandlock, InitIsScopedWhereTheKernelHasScopes) {
   plan::Plan plan = SomePlan();
-  EXPECT_EQ(CompileLandlock(plan, {}).init_options,
+  EXPECT_EQ(CompileLandlock(plan).init_options,
             std::string({kInitOptionSubreaper, kInitOptionScoped}));
   plan.landlock_abi = 5;
-  ChildSpec older = CompileLandlock(plan, {});
+  ChildSpec older = CompileLandlock(plan);
   EXPECT_EQ(older.init_options, std::string(1, kInitOptionSubreaper));
   EXPECT_EQ(older.landlock.scoped, 0u);
   plan.landlock_abi = 3;
-  EXPECT_EQ(CompileLandlock(plan, {}).landlock.handled_net, 0u);
+  EXPECT_EQ(CompileLandlock(plan).landlock.handled_net, 0u);
 }
 
 TEST(CompileLandlock, TheFilterIsTheModes) {
   plan::Plan plan = SomePlan();
-  EXPECT_EQ(CompileLandlock(plan, {}).seccomp.instructions, kSeccompLandlockNone);
+  EXPECT_EQ(CompileLandlock(plan).seccomp.instructions, kSeccompLandlockNone);
   plan.net.host_ports = {5432};
-  EXPECT_EQ(CompileLandlock(plan, {}).seccomp.instructions, kSeccompLandlockProxy);
+  EXPECT_EQ(CompileLandlock(plan).seccomp.instructions, kSeccompLandlockProxy);
   plan.net.host_ports.clear();
   plan.net.mode = NetMode::kPublic;
-  EXPECT_EQ(CompileLandlock(plan, {}).seccomp.instructions, kSeccompLandlockProxy);
+  EXPECT_EQ(CompileLandlock(plan).seccomp.instructions, kSeccompLandlockProxy);
   plan.net.mode = NetMode::kOpen;
-  ChildSpec open = CompileLandlock(plan, {});
+  ChildSpec open = CompileLandlock(plan);
   EXPECT_EQ(open.seccomp.instructions, kSeccompLandlockOpen);
   EXPECT_EQ(open.landlock.handled_net, 0u);
 }
@@ -77,14 +77,14 @@ uint64_t ProcessLimit(const ChildSpec& spec) {
   return limit == spec.steps.end() ? 0 : limit->value2;
 }
 
-TEST(CompileLandlock, TheUsersOtherProcessesAreCountedToo) {
+TEST(CompileLandlock, TheBrokerCountsProcessesAndNotTheKernel) {
   plan::Plan plan = SomePlan();
-  EXPECT_EQ(ProcessLimit(CompileLandlock(plan, {})), 0u);
   plan.limits.processes = 8;
-  // 100 others, the broker's thread, init.
-  EXPECT_EQ(ProcessLimit(CompileLandlock(plan, {.user_tasks = 100})), 100u + 1 + 8 + 1);
-  plan.limits.processes = 160;
-  EXPECT_EQ(ProcessLimit(CompileLandlock(plan, {.user_tasks = 100})), 100u + 1 + 160 + 1 - 10);
+  ChildSpec spec = CompileLandlock(plan);
+  EXPECT_EQ(ProcessLimit(spec), 0u);
+  EXPECT_EQ(spec.seccomp.instructions, kSeccompCountedNone);
+  // Without a broker the kernel has to, with all others of the user.
+  EXPECT_EQ(ProcessLimit(CompileNone(plan, {.user_tasks = 100})), 100u + 8 + 1);
 }
 
 TEST(CompileNone, ContainsNothing) {
