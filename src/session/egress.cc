@@ -161,8 +161,9 @@ bool Egress::needed() const {
 Result<std::vector<proxy::Forward>> Egress::Publish() const {
   std::vector<proxy::Forward> forwards;
   for (int port : net_.publish) {
-    CORDON_ASSIGN_OR_RETURN(sys::UniqueFd listener, ListenOnLoopback(port));
-    forwards.push_back({std::move(listener), port});
+    Result<sys::UniqueFd> listener = ListenOnLoopback(port);
+    if (!listener) return std::move(listener).error().Within("net.publish");
+    forwards.push_back({std::move(*listener), port});
   }
   return forwards;
 }

@@ -234,21 +234,27 @@ Result<Outcome> RunBy(host::Backend backend, const Request& request,
   return RunOn({}, {}, request, options, std::move(clone));
 }
 
-// What a launch says that the host does not let be made.
+// What is said where the host does not let a sandbox be made.
 bool CannotBeMade(const Error& error) {
   return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
 }
 
 // Trying is the quickest way to know: a launch that fails has run nothing, and only
-// then is it worth the time to ask what this host can do.
+// then is it worth the time to ask what this host can do. What fails after the launch
+// is no matter of backends, and this process may be sealed by then.
 Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions& options,
                           std::unique_ptr<spawn::Clone> clone) {
-  Result<Outcome> outcome = RunBy(request.backend.value_or(host::Backend::kNamespaces), request,
-                                  options, std::move(clone));
-  if (outcome || !CannotBeMade(outcome.error())) return outcome;
-  bool chosen = request.backend.has_value();
-  if (!chosen &&
-      host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
+  if (request.backend) {
+    Result<Outcome> forced = RunBy(*request.backend, request, options, std::move(clone));
+    bool denied = !forced && forced.error().reason == Reason::kUserNamespaces;
+    return denied ? WithCause(std::move(forced).error()) : std::move(forced);
+  }
+  bool launched = false;
+  spawn::SuperviseOptions noticed = options;
+  noticed.on_launch = [&](pid_t) { launched = true; };
+  Result<Outcome> outcome = RunBy(host::Backend::kNamespaces, request, noticed, std::move(clone));
+  if (outcome || launched || !CannotBeMade(outcome.error())) return outcome;
+  if (host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
     return RunBy(host::Backend::kLandlock, request, options, nullptr);
   }
   if (outcome.error().reason != Reason::kUserNamespaces) return outcome;

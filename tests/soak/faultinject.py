@@ -64,7 +64,8 @@ class Bench:
 
     def run(self, inject):
         """(status or None for a hang, stdout, stderr, whether the fault happened)."""
-        words = ["strace", "-f", "-qq", "-o", self.trace, *inject, BIN, "run", "--json", "--", "/bin/sh", "-c",
+        words = ["strace", "-f", "-qq", "-o", self.trace, *inject, BIN, "run", "--json",
+                 "--backend", "namespaces", "--", "/bin/sh", "-c",
                  self.script]
         child = subprocess.Popen(words, cwd=self.place.ws, env=self.place.env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
