@@ -13,6 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(cordon_warnings INTERFACE -Wno-restrict -Wno-array-bounds
     -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-mismatched-new-delete)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # What libstdc++ calls deprecated, it uses itself.
+  target_compile_options(cordon_warnings INTERFACE -Wno-deprecated-declarations)
+endif()
 target_compile_definitions(cordon_flags INTERFACE _GLIBCXX_ASSERTIONS FMT_HEADER_ONLY)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   target_compile_options(cordon_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2

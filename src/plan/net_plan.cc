@@ -16,6 +16,8 @@
 namespace cordon::plan {
 namespace {
 
+// Where Debian and its like keep what Java trusts; their JVMs lead here.
+constexpr std::string_view kJavaStore = "/etc/ssl/certs/java/cacerts";
 // Debian and most others, Fedora and RHEL, SUSE, Alpine.
 constexpr std::string_view kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
                                          "/etc/pki/tls/certs/ca-bundle.crt",
@@ -292,12 +294,16 @@ Status PlanTrust(const FsPlan& fs, const host::PathProbe& probe,
                              "install ca-certificates, or name one by SSL_CERT_FILE");
   }
   if (!net.intercepts()) return {};
-  for (std::string_view path : kBundles) {
+  auto seen_inside = [&](std::string_view path) {
     host::PathInfo info = probe.Inspect(std::string(path));
-    if (info.type != host::FileType::kRegular) continue;
-    if (!Decide(fs, Access::kRead, info.canonical).allowed) continue;
-    net.trust_bundle = info.canonical;
-    return {};
+    bool seen =
+        info.type == host::FileType::kRegular && Decide(fs, Access::kRead, info.canonical).allowed;
+    return seen ? info.canonical : std::string();
+  };
+  net.trust_store = seen_inside(kJavaStore);
+  for (std::string_view path : kBundles) {
+    net.trust_bundle = seen_inside(path);
+    if (!net.trust_bundle.empty()) return {};
   }
   return base::Unsupported(
       "net.tls.intercept: no bundle of certificate authorities can be read inside",

@@ -49,6 +49,7 @@ struct NetPlan {
   // the command finds it with ours added, when its TLS is looked into.
   std::string trust_source;
   std::string trust_bundle;
+  std::string trust_store;  // the same for Java; empty: there is none
   bool ipv6 = false;
   // Without namespaces the sandbox is on the host's network, and is kept from it.
   bool host_network = false;

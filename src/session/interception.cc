@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "session/credentials.h"
+#include "session/java_trust_store.h"
 #include "sys/fd.h"
 
 namespace cordon::session {
@@ -54,7 +55,9 @@ Result<std::optional<Interception>> StartInterception(
   CORDON_ASSIGN_OR_RETURN(Interception made, StartTls(environment, net));
   if (net.intercepts()) {
     CORDON_ASSIGN_OR_RETURN(std::string bundle, ReadBundle(net.trust_source));
-    plan.files.push_back({net.trust_bundle, bundle + "\n" + made.companion.ca_pem()});
+    bundle += "\n" + made.companion.ca_pem();
+    if (!net.trust_store.empty()) plan.files.push_back({net.trust_store, JavaTrustStore(bundle)});
+    plan.files.push_back({net.trust_bundle, std::move(bundle)});
     HideSecrets(net.credentials, made.secrets, plan);
   }
   return std::optional(std::move(made));

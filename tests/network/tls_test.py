@@ -177,6 +177,17 @@ class Tests:
         python = "import urllib.request as u; print(u.urlopen(\"https://api.ok.test/d\").read())"
         assert "saw GET /d" in self.output(f"/usr/bin/python3 -c '{python}'")
 
+    def java_needs_no_flags(self):
+        self.put("Get.java", """public class Get {
+          public static void main(String[] words) throws Exception {
+            System.out.write(new java.net.URL(words[0]).openStream().readAllBytes());
+            System.out.flush();
+          }
+        }""")
+        get = "java -XX:TieredStopAtLevel=1 Get.java https://{}.ok.test/java"
+        assert "saw GET /java" in self.output(get.format("api"))
+        assert self.run(get.format("bad")).returncode != 0
+
     def only_listed_hosts_are_intercepted(self):
         issuer = lambda host: self.output(f"curl -sSv https://{host}/ 2>&1 | grep issuer")
         assert "Cordon" in issuer("api.ok.test")

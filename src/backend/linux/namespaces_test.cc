@@ -91,7 +91,8 @@ TEST(CompileNamespaces, Limits) {
   plan::Plan plan = SomePlan();
   plan.limits = {.cpu_ms = 1500, .memory = 100, .processes = 5, .open_files = 64, .file_size = 9};
   std::map<uint64_t, uint64_t> limits;
-  for (const Step& step : CompileNamespaces(plan)->steps) {
+  auto spec = CompileNamespaces(plan);
+  for (const Step& step : spec->steps) {
     if (step.op == Op::kLimit) limits[step.value] = step.value2;
   }
   // Reserved memory is no use of it: the limit of one process is wider.
@@ -152,7 +153,8 @@ TEST(MountOps, NothingIsMadeOnTheHost) {
   for (RegionSource root : {RegionSource::kHost, RegionSource::kPrivate}) {
     plan::Plan plan = SomePlan();
     plan.fs.regions[0].source = root;
-    for (const Step& step : *MountOps(plan)) {
+    auto steps = MountOps(plan);
+    for (const Step& step : *steps) {
       bool makes = step.op == Op::kMakeDir || step.op == Op::kMakeFile || step.op == Op::kMakeLink;
       if (!makes) continue;
       EXPECT_EQ(step.slot, 0) << Describe(step);
