@@ -19,7 +19,7 @@ struct Row {
 
 // The whole of the choice.
 const std::vector<Row>& Rows() {
-  static const std::vector<Row> rows = {
+  static const std::vector<Row> kRows = {
       {Backend::kNamespaces,
        "namespaces",
        "own namespaces, landlock and seccomp",
@@ -31,7 +31,7 @@ const std::vector<Row>& Rows() {
        {"landlock", "seccomp notification"}},
       {Backend::kNone, "none", "no containment; only when asked for by name", {}},
   };
-  return rows;
+  return kRows;
 }
 
 const Finding* Find(const std::vector<Finding>& findings, std::string_view feature) {

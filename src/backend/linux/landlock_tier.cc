@@ -48,10 +48,10 @@ LandlockRules ProgramRules(const plan::Plan& plan) {
   return landlock;
 }
 
-template <size_t kAnySize, size_t kCountedSize>
-SeccompProgram Either(const sock_filter (&any)[kAnySize],
-                      const sock_filter (&counted)[kCountedSize], bool count) {
-  return count ? SeccompProgram{counted, kCountedSize} : SeccompProgram{any, kAnySize};
+template <size_t AnySize, size_t CountedSize>
+SeccompProgram Either(const sock_filter (&any)[AnySize], const sock_filter (&counted)[CountedSize],
+                      bool count) {
+  return count ? SeccompProgram{counted, CountedSize} : SeccompProgram{any, AnySize};
 }
 
 SeccompProgram Filter(NetMode mode, const LimitPolicy& limits) {
