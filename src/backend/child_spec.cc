@@ -80,4 +80,9 @@ std::string Describe(const Step& step) {
   return text;
 }
 
+std::string DescribeStep(const ChildSpec& spec, uint64_t index) {
+  return index < spec.steps.size() ? Describe(spec.steps[index])
+                                   : "place descriptors, join the cgroup";
+}
+
 }  // namespace cordon::backend

@@ -110,5 +110,7 @@ struct ChildSpec {
 
 // "attach /w/.git/hooks": what a person reads of a step.
 std::string Describe(const Step& step);
+// Of the step at `index`; past the last it is what comes before all steps.
+std::string DescribeStep(const ChildSpec& spec, uint64_t index);
 
 }  // namespace cordon::backend

@@ -2,18 +2,16 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "base/strings.h"
 #include "host/backend.h"
+#include "host/cgroup.h"
 #include "host/kernel_probe.h"
 #include "host/trial.h"
 #include "host/userns_probe.h"
@@ -21,49 +19,19 @@
 namespace cordon::host {
 namespace {
 
-constexpr long kCgroup2Magic = 0x63677270;
 constexpr std::string_view kIdmapped = "id-mapped mounts";
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
-// The directory of this process's cgroup in the one v2 hierarchy; empty: none.
-std::string CgroupDirectory() {
-  std::string root;
-  for (const char* path : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-    struct statfs status;
-    if (statfs(path, &status) == 0 && status.f_type == kCgroup2Magic) root = path;
-  }
-  if (root.empty()) return {};
-  for (const std::string& line : base::Split(ReadAll("/proc/self/cgroup"), '\n')) {
-    if (line.starts_with("0::/")) return root + (line == "0::/" ? "" : line.substr(3));
-  }
-  return {};
-}
-
 Finding ExamineCgroup() {
-  Finding finding{.feature = "cgroup delegation", .need = Need::kHelpful};
-  std::string directory = CgroupDirectory();
-  std::string controllers = directory.empty() ? "" : ReadAll(directory + "/cgroup.controllers");
-  bool writable = !directory.empty() &&
-                  faccessat(AT_FDCWD, directory.c_str(), W_OK, AT_EACCESS) == 0 &&
-                  faccessat(AT_FDCWD, (directory + "/cgroup.procs").c_str(), W_OK, AT_EACCESS) == 0;
-  finding.available = writable && !controllers.empty();
+  Finding finding{.feature = "cgroups", .need = Need::kHelpful};
+  CgroupHome home = FindCgroupHome();
+  finding.available = !home.memory.empty() && !home.processes.empty();
   if (finding.available) {
-    finding.detail = "this process may divide its own cgroup: " + controllers;
+    finding.detail = "runs may have one of their own: memory in " + home.memory;
     return finding;
   }
-  finding.detail = directory.empty()     ? "no cgroup v2 hierarchy is mounted"
-                   : controllers.empty() ? "the cgroup v2 hierarchy here has no controllers"
-                                         : "this process's cgroup is not its own to divide";
-  finding.remedy = directory.empty() || controllers.empty()
-                       ? "boot with systemd.unified_cgroup_hierarchy=1 on a kernel with cgroup v2."
-                       : "start it in a delegated scope: systemd-run --user --scope -p "
-                         "Delegate=yes cordon ….";
+  finding.detail = "this process may make none: limits on memory are watched, not held";
+  finding.remedy =
+      "run it where systemd lets this user divide cgroups: systemd-run --user --scope cordon ….";
   return finding;
 }
 

@@ -80,7 +80,7 @@ TEST(Enforceable, WhatWasNotFoundIsNotThere) { EXPECT_FALSE(DefaultIsFull(Enforc
 
 TEST(Enforceable, WhatIsOnlyHelpfulDoesNotCount) {
   std::vector<Finding> findings = AllAvailable();
-  findings.push_back({.feature = "cgroup delegation", .need = Need::kHelpful});
+  findings.push_back({.feature = "cgroups", .need = Need::kHelpful});
   EXPECT_TRUE(DefaultIsFull(Enforceable(findings)));
 }
 

@@ -118,15 +118,20 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   };
   limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit, watching the tree", Level::kPartial,
         "the sum over processes is sampled");
-  limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
-        Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
+  if (plan.cgroup.memory) {
+    limit("limits.memory", true, "cgroup", Level::kFull, "");
+  } else {
+    limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
+          Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
+  }
   bool counted = plan.backend == host::Backend::kLandlock;
-  bool full = counted || (namespaces && !root);
+  bool full = counted || plan.cgroup.processes || (namespaces && !root);
   limit("limits.processes", limits.processes.has_value(),
-        counted      ? "broker"
-        : root       ? "watching the tree"
-        : namespaces ? "rlimit in the user namespace"
-                     : "rlimit of the user, watching the tree",
+        plan.cgroup.processes ? "cgroup"
+        : counted             ? "broker"
+        : root                ? "watching the tree"
+        : namespaces          ? "rlimit in the user namespace"
+                              : "rlimit of the user, watching the tree",
         full ? Level::kFull : Level::kPartial,
         full   ? ""
         : root ? "the kernel does not count root's"
@@ -299,6 +304,7 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   if (namespaces) plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
   plan.nesting = in.policy.exec.nesting;
   plan.limits = in.policy.limits;
+  plan.cgroup = in.cgroup;
   plan.terminal = in.terminal;
   plan.terminal_streams = in.terminal_streams;
   plan.landlock_abi = in.facts.landlock_abi;

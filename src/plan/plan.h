@@ -37,6 +37,13 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
+// The limits that a cgroup of the run's own holds.
+struct CgroupLimits {
+  bool memory = false;
+  bool processes = false;
+  bool operator==(const CgroupLimits&) const = default;
+};
+
 struct Plan {
   host::Backend backend = host::Backend::kNamespaces;
   Command command;
@@ -50,6 +57,7 @@ struct Plan {
   std::vector<PrivateFile> files;
   bool nesting = false;
   LimitPolicy limits;
+  CgroupLimits cgroup;
   Terminal terminal = Terminal::kNone;
   unsigned terminal_streams = 0;  // bit n: stream n
   std::vector<std::string> devices;
@@ -77,6 +85,7 @@ struct PlanInputs {
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   host::Backend backend = host::Backend::kNamespaces;
   std::string private_directory;  // see Plan; made before a run, empty for a plan alone
+  CgroupLimits cgroup;            // made before a run
   int proxy_port = kProxyPort;    // without namespaces: where the host's loopback was free
   std::string cache_directory;    // where private caches persist; empty: nowhere
   std::string state_directory;    // Cordon's own, if not below the home

@@ -90,6 +90,7 @@ enum class Caches { kLookOnly, kMake };
 struct Ground {
   host::Backend backend = host::Backend::kNamespaces;
   std::string directory;
+  plan::CgroupLimits cgroup;
   int proxy_port = plan::kProxyPort;
 };
 
@@ -126,6 +127,7 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches, const Grou
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
        .backend = ground.backend,
        .private_directory = ground.directory,
+       .cgroup = ground.cgroup,
        .proxy_port = ground.proxy_port,
        .cache_directory = cache,
        .state_directory = StateDirectory(request.environment),
@@ -195,9 +197,20 @@ Result<Outcome> CarryOut(const Request& request, plan::Plan& plan,
   return outcome;
 }
 
+std::shared_ptr<RunCgroup> MakeCgroup(const LimitPolicy& limits) {
+  bool off = backend::TestHookOff("cgroup") || backend::TestHookOff("limits");
+  return off ? nullptr : RunCgroup::Make(limits);
+}
+
 // By one backend.
-Result<Outcome> RunOn(const Ground& ground, std::vector<sys::UniqueFd> made, const Request& request,
-                      const spawn::SuperviseOptions& options, std::unique_ptr<spawn::Clone> clone) {
+Result<Outcome> RunOn(Ground ground, std::vector<sys::UniqueFd> made, const Request& request,
+                      spawn::SuperviseOptions options, std::unique_ptr<spawn::Clone> clone) {
+  std::shared_ptr<RunCgroup> cgroup = request.cgroup;
+  if (!cgroup) cgroup = MakeCgroup(request.policy.limits);
+  if (cgroup) {
+    ground.cgroup = cgroup->holds();
+    options.cgroup = {cgroup->entries(), [cgroup] { return cgroup->MemoryKills(); }};
+  }
   bool namespaces = ground.backend == host::Backend::kNamespaces;
   clone =
       Fitting(std::move(clone), namespaces ? backend::NamespacesFor(request.policy.net.mode) : 0);
@@ -287,6 +300,8 @@ Result<plan::Plan> Prepare(const Request& request) {
              host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
     ground.backend = host::Backend::kLandlock;
   }
+  ground.cgroup =
+      request.cgroup ? request.cgroup->holds() : RunCgroup::Foresee(request.policy.limits);
   return MakePlanFor(request, Caches::kLookOnly, ground);
 }
 
@@ -312,6 +327,7 @@ Result<Outcome> RunOnce(const Request& request, const spawn::SuperviseOptions& o
 Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target) {
   if (backend::TestHookOff("root")) return {};
   if (request.backend == host::Backend::kNone) return {};
+  request.cgroup = MakeCgroup(request.policy.limits);
   if (request.backend == host::Backend::kLandlock) return LeaveRootBehind(request, target);
   host::RealPaths probe;
   std::vector<std::string> directories;

@@ -13,6 +13,7 @@
 #include "cordon/policy.h"
 #include "plan/plan.h"
 #include "session/drop_root.h"
+#include "session/run_cgroup.h"
 #include "spawn/supervisor.h"
 
 namespace cordon::session {
@@ -32,6 +33,7 @@ struct Request {
   plan::FsInputs::Floor floor = plan::FsInputs::Floor::kOn;
   NetNews net_news;                   // may be empty
   std::string program;                // of `cordon` itself, where this is it
+  std::shared_ptr<RunCgroup> cgroup;  // made by LeaveRoot; none: RunOnce makes it
   std::shared_ptr<audit::Log> audit;  // made by OpenAudit; none: RunOnce makes it
   // None: the best that this host can have.
   std::optional<host::Backend> backend;

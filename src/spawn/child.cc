@@ -473,6 +473,14 @@ long PlaceFds(const ChildInput& input) noexcept {
   return Syscall(__NR_close_range, input.first_closed, ~0u, 0);
 }
 
+// Before all else: what the child does counts from here on.
+long JoinCgroups(std::span<const int> cgroups) noexcept {
+  for (int procs : cgroups) {
+    if (long result = Syscall(__NR_write, procs, Arg("0"), 1); result < 0) return result;
+  }
+  return 0;
+}
+
 int Fail(int status_fd, long error, size_t step) noexcept {
   Report report{};
   report.kind = ReportKind::kSetupFailed;
@@ -495,6 +503,8 @@ long RunSteps(const std::vector<backend::Step>& steps) noexcept {
 int RunChild(const ChildInput& input) noexcept {
   const ChildSpec& spec = *input.spec;
   Child child{&input, &spec, {}};
+  long joined = JoinCgroups(input.cgroups);
+  if (joined < 0) return Fail(input.fds.status, joined, spec.steps.size());
   // unshare(CLONE_FILES) by a call that container engines let pass: nothing is closed.
   constexpr unsigned kPastAll = 0x7fffffff;
   long result = Syscall(__NR_close_range, kPastAll, ~0u, uapi::kCloseRangeUnshare);

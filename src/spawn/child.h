@@ -1,6 +1,8 @@
 // Runs in: child, between clone and exec. Raw system calls only.
 #pragma once
 
+#include <span>
+
 #include "backend/child_spec.h"
 
 namespace cordon::spawn {
@@ -20,6 +22,7 @@ inline constexpr int kFirstFreeFd = 7;
 struct ChildInput {
   const backend::ChildSpec* spec;
   ChildFds fds;
+  std::span<const int> cgroups;  // their cgroup.procs
   const char* const* init_argv;
   const char* const* environment;
   unsigned first_closed;  // every descriptor from here on is closed

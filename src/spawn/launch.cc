@@ -91,10 +91,8 @@ Status CheckStreams(const Streams& streams) {
 }
 
 Error SetupError(const ChildSpec& spec, const Report& report) {
-  std::string step = report.detail < spec.steps.size()
-                         ? backend::Describe(spec.steps[report.detail])
-                         : "place descriptors";
-  return base::SystemError("setting up the sandbox: " + step, report.value, Reason::kSetupFailed);
+  return base::SystemError("setting up the sandbox: " + backend::DescribeStep(spec, report.detail),
+                           report.value, Reason::kSetupFailed);
 }
 
 }  // namespace
@@ -113,7 +111,8 @@ Result<sys::UniqueFd> InitProgram() {
   return fd;
 }
 
-Result<Launched> Launch(Clone& clone, const ChildSpec& spec, const Streams& streams) {
+Result<Launched> Launch(Clone& clone, const ChildSpec& spec, const Streams& streams,
+                        std::span<const int> cgroups) {
   CORDON_TRY(CheckStreams(streams));
   CORDON_ASSIGN_OR_RETURN(sys::UniqueFd init, InitProgram());
   CORDON_ASSIGN_OR_RETURN(Pair control, MakePipe());
@@ -129,6 +128,7 @@ Result<Launched> Launch(Clone& clone, const ChildSpec& spec, const Streams& stre
                     status.second.get(),
                     listener.second.get(),
                     init.get()},
+                   cgroups,
                    argv.data(),
                    environment.data(),
                    backend::TestHookOff("descriptors") ? ~0u : unsigned{kFirstFreeFd}};

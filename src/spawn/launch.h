@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <span>
 #include <vector>
 
 #include "backend/child_spec.h"
@@ -36,6 +37,7 @@ struct Streams {
 // Tells the clone what to do; it has the namespaces of the spec. Returns once init runs; the
 // command itself may still fail to start, which the status pipe tells. A step that failed is an
 // error that names it.
-Result<Launched> Launch(Clone& clone, const backend::ChildSpec& spec, const Streams& streams);
+Result<Launched> Launch(Clone& clone, const backend::ChildSpec& spec, const Streams& streams,
+                        std::span<const int> cgroups);
 
 }  // namespace cordon::spawn

@@ -69,7 +69,7 @@ class Run {
       streams.out = out.get();
       streams.err = err.get();
     }
-    CORDON_ASSIGN_OR_RETURN(launched_, Launch(clone_, spec_, streams));
+    CORDON_ASSIGN_OR_RETURN(launched_, Launch(clone_, spec_, streams, options_.cgroup.entries));
     if (options_.self == SelfProtection::kSealed) SealSelf();
     if (options_.on_launch) options_.on_launch(launched_.pid);
     if (options_.on_sockets) {
@@ -315,6 +315,10 @@ class Run {
       outcome.violations = std::move(findings.violations);
       outcome.new_repositories = std::move(findings.new_repositories);
     }
+    if (uint64_t kills = options_.cgroup.memory_kills ? options_.cgroup.memory_kills() : 0) {
+      limit_kills_.push_back({Reason::kMemoryLimit, "kill", "", "limits.memory", "", kills});
+      if (options_.on_violation) options_.on_violation(limit_kills_.back());
+    }
     outcome.violations.insert(outcome.violations.end(), limit_kills_.begin(), limit_kills_.end());
     outcome.backend = host::BackendName(plan_.backend);
     outcome.enforcement = plan_.enforcement;
@@ -326,15 +330,12 @@ class Run {
       outcome.usage.max_rss_kb = report_->max_rss_kb;
     }
     if (report_ && report_->kind == ReportKind::kSetupFailed) {
-      return base::SystemError("setting up the sandbox: " + StepName(report_->detail),
-                               report_->value, Reason::kSetupFailed);
+      return base::SystemError(
+          "setting up the sandbox: " + backend::DescribeStep(spec_, report_->detail),
+          report_->value, Reason::kSetupFailed);
     }
     Judge(outcome);
     return outcome;
-  }
-
-  std::string StepName(uint64_t step) const {
-    return step < spec_.steps.size() ? backend::Describe(spec_.steps[step]) : "descriptors";
   }
 
   void Collect(OutputStream& stream, std::string& kept, bool& truncated) {

@@ -29,12 +29,19 @@ enum class SelfProtection { kNone, kSealed };
 // `pidfd` is the sandbox's first process. An error ends the run.
 using SocketTaker = std::function<Status(std::vector<sys::UniqueFd> sockets, int pidfd)>;
 
+// A cgroup that holds limits of the run.
+struct Cgroup {
+  std::vector<int> entries;                // its cgroup.procs, one per hierarchy
+  std::function<uint64_t()> memory_kills;  // how many processes it has ended for want of memory
+};
+
 struct SuperviseOptions {
   Streams streams;
   OutputMode output = OutputMode::kPass;
   int cancel_fd = -1;  // readable: end the run
   int signal_fd = -1;  // a signalfd whose signals are the command's
   SelfProtection self = SelfProtection::kNone;
+  Cgroup cgroup;
   SocketTaker on_sockets;
   ViolationSink on_violation;
   BeforeConnect before_connect;          // on the broker's thread

@@ -61,9 +61,10 @@ uint64_t CpuMilliseconds(int proc, const char* pid) {
 }  // namespace
 
 TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
-    : init_(init), memory_(plan.limits.memory), cpu_ms_(plan.limits.cpu_ms) {
+    : init_(init), cpu_ms_(plan.limits.cpu_ms) {
+  if (!plan.cgroup.memory) memory_ = plan.limits.memory;
   // With namespaces the kernel counts all but root's, with Landlock the broker does.
-  bool counted = plan.backend == host::Backend::kLandlock ||
+  bool counted = plan.cgroup.processes || plan.backend == host::Backend::kLandlock ||
                  (plan.backend == host::Backend::kNamespaces && plan.uid != 0);
   if (!counted) processes_ = plan.limits.processes;
   if (!memory_ && !cpu_ms_ && !processes_) return;

@@ -81,6 +81,8 @@ if ROOT:
     ROWS += [("root", privileges, "real_root", "strict", ()),
              ("root,landlock,read_only", processes, "kernel_settings", "strict",
               ("root",))]
+    if hasattr(resources_test, "memory_that_nobody_maps"):
+        ROWS += [("cgroup", resources, "memory_that_nobody_maps", "strict", ())]
 # Structural: without it there is no sandbox at all.
 REFUSED = ("pid",)
 

@@ -80,6 +80,53 @@ def memory_of_many_processes(f, profile):
     assert had <= 2 and b"memory_limit" in done.stderr, done
 
 
+def limiter(f, profile, feature):
+    done = f.python(profile, "0", flags=["--memory", "256MiB", "--processes", "40", "--json"])
+    return json.loads(done.stdout)["enforcement"][feature]
+
+
+def cgroups_of(pid):
+    return [os.path.join(top, name) for top, names, _ in os.walk("/sys/fs/cgroup")
+            for name in names if name.startswith(f"cordon-{pid}-")]
+
+
+if os.geteuid() == 0 and os.access("/sys/fs/cgroup/memory", os.W_OK):
+    @SUITE.test("RES-02")
+    def memory_that_nobody_maps(f, profile):
+        """Only a cgroup sees it: to the host a memfd is memory of no process."""
+        code = ("import os\nfd=os.memfd_create('m')\n"
+                "for _ in range(600): os.write(fd,b'x'*(1<<20))\nprint('HAD IT')")
+        assert b"HAD IT" in subprocess.run([PYTHON, "-c", code], capture_output=True).stdout
+        done = f.python(profile, code, flags=["--memory", "256MiB"])
+        assert b"HAD IT" not in done.stdout and b"memory_limit" in done.stderr, done
+        done = f.python(profile, code.replace("600", "100"), flags=["--memory", "256MiB"])
+        assert done.stdout == b"HAD IT\n", done
+
+    @SUITE.test("RES-02")
+    def the_record_names_the_cgroup(f, profile):
+        for feature in ("limits.memory", "limits.processes"):
+            found = limiter(f, profile, feature)
+            assert (found["mechanism"], found["level"]) == ("cgroup", "full"), found
+
+    @SUITE.test("LIF-01")
+    def its_cgroup_goes_with_the_run(f, profile):
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            run = f.start(f.command(profile, ["sh", "-c", "echo up; sleep 60"], ["--memory", "256MiB"]),
+                          cwd=f.ws, env=f.environment(), stdout=-1)
+            assert run.stdout.readline() == b"up\n"
+            assert len(cgroups_of(run.pid)) == 1, cgroups_of(run.pid)
+            run.send_signal(end)
+            run.wait(timeout=10)
+            if end == signal.SIGKILL:
+                settle(lambda: cgroups_of(run.pid))
+            assert not cgroups_of(run.pid), (end, cgroups_of(run.pid))
+else:
+    @SUITE.test("RES-02")
+    def the_record_says_what_is_watched(f, profile):
+        found = limiter(f, profile, "limits.memory")
+        assert found["level"] == "partial" and "watching" in found["mechanism"], found
+
+
 @SUITE.test("RES-03")
 def the_sandboxes_own_directories_have_a_size(f, profile):
     code = ("import os\nfor d in ('/tmp','/var/tmp','/dev/shm'):\n"

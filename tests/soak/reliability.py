@@ -17,6 +17,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from contained import BIN, Place  # noqa: E402
 
 TEMP = ("/tmp", "/var/tmp", "/dev/shm")
+LIMITS = ((), ("--memory", "512MiB", "--processes", "64"))  # by a cgroup, where there can be one
+RUNS_AS = os.geteuid() or 65534  # a run of root's is nobody's
 
 
 def lines_of(path):
@@ -44,16 +46,27 @@ def processes(marker):
     return ours, zombies
 
 
+def owner(path):
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return None
+
+
 def host_state(place, marker):
     """What must not grow. Others use this host too, so only what can be ours counts."""
     ours, zombies = processes(marker)
     temp = {os.path.join(folder, name) for folder in TEMP for name in os.listdir(folder)
-            if not name.startswith("cordon-")}  # those are the tests' own places
+            if not name.startswith("cordon-")  # those are the tests' own places
+            and owner(os.path.join(folder, name)) == RUNS_AS}
+    cgroups = [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names
+               if name.startswith("cordon-")]
     return {
         "mounts": len(lines_of("/proc/self/mountinfo")),
         "processes": len(ours),
         "zombies": len(zombies),
         "temporary files": temp,
+        "cgroups": len(cgroups),
         "unix sockets": sorted(line.split()[-1] for line in lines_of("/proc/net/unix")[1:]
                                if place.top in line),
         "workspace": sorted((folder, tuple(folders), tuple(sorted(files)))
@@ -83,8 +96,9 @@ def settled(place, marker, before, seconds=20):
 def one_run(place, number, marker):
     script = f": {marker}; echo 'run {number} of many'; echo {number} >&2; exit {number % 7}"
     try:
-        done = subprocess.run([BIN, "run", "--", "sh", "-c", script], cwd=place.ws, env=place.env,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        done = subprocess.run([BIN, "run", *LIMITS[number % 2], "--", "sh", "-c", script],
+                              cwd=place.ws, env=place.env, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
         return f"run {number} hung"
     wanted = (number % 7, f"run {number} of many\n".encode(), f"{number}\n".encode())
@@ -105,9 +119,10 @@ def random_kills(place, count, marker, rng):
     """The command makes children that ignore signals, leave its session and write."""
     script = (f"setsid sleep {marker} & (trap '' TERM HUP INT; sleep {marker}) &"
               f"echo x > .mcp.json; sleep {marker}")
-    for _ in range(count):
-        child = subprocess.Popen([BIN, "run", "--", "sh", "-c", script], cwd=place.ws, env=place.env,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    for number in range(count):
+        child = subprocess.Popen([BIN, "run", *LIMITS[number % 2], "--", "sh", "-c", script],
+                                 cwd=place.ws, env=place.env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
         time.sleep(rng.random() * 0.1)
         child.send_signal(signal.SIGKILL)

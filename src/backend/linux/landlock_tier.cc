@@ -20,7 +20,7 @@ ChildSpec Start(const plan::Plan& plan, const LimitPolicy& limits, uint64_t othe
     steps.push_back({.op = Op::kTerminal, .path = "/dev/ptmx", .value = plan.terminal_streams});
   }
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
-  AddLimits(limits, others, steps);
+  AddLimits(limits, plan.cgroup, others, steps);
   spec.init_options = kInitOptionSubreaper;
   if (plan.terminal == plan::Terminal::kControlling) {
     spec.init_options += kInitOptionControllingTerminal;

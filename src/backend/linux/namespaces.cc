@@ -60,7 +60,7 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
   steps.push_back({.op = Op::kUmask, .value = 022});
   // Processes are counted within the sandbox's own user namespace, so that the
   // user's others do not matter.
-  AddLimits(plan.limits, /*others=*/0, steps);
+  AddLimits(plan.limits, plan.cgroup, /*others=*/0, steps);
   steps.push_back({.op = Op::kDropCapabilities});
   spec.landlock = MakeLandlockRules(plan);
   if (spec.landlock.handled_fs != 0) steps.push_back({.op = Op::kLandlock});

@@ -5,10 +5,13 @@
 
 #include "backend/child_spec.h"
 #include "cordon/policy.h"
+#include "plan/plan.h"
 
 namespace cordon::backend {
 
+// `held`: limits that a cgroup holds better.
 // `others`: what the kernel counts besides the sandbox where it counts processes.
-void AddLimits(const LimitPolicy& limits, uint64_t others, std::vector<Step>& steps);
+void AddLimits(const LimitPolicy& limits, plan::CgroupLimits held, uint64_t others,
+               std::vector<Step>& steps);
 
 }  // namespace cordon::backend
