@@ -59,27 +59,6 @@ constexpr int kSignalInterval = 50;  // ms
 #define __NR_renameat (-8)
 #endif
 
-void Reply(int listener, uint64_t id, int error, int64_t value = 0) {
-  seccomp_notif_resp response{};
-  response.id = id;
-  response.error = -error;
-  response.val = value;
-  // ENOENT: the caller is gone.
-  while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
-  }
-}
-
-void ReplyFd(int listener, uint64_t id, int fd, uint32_t flags) {
-  seccomp_notif_addfd add{};
-  add.id = id;
-  add.flags = SECCOMP_ADDFD_FLAG_SEND;
-  add.srcfd = static_cast<uint32_t>(fd);
-  add.newfd_flags = flags & O_CLOEXEC;
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 && errno != ENOENT) {
-    Reply(listener, id, errno);
-  }
-}
-
 ProcessGate::Signals SignalsOf(const plan::Plan& plan) {
   return plan.landlock_abi >= 6 ? ProcessGate::Signals::kScoped : ProcessGate::Signals::kOurs;
 }
@@ -99,12 +78,13 @@ struct HostCalls {
 
 class BrokerThread final : public Broker {
  public:
-  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop,
+  BrokerThread(sys::UniqueFd listener, sys::UniqueFd root, sys::UniqueFd stop, sys::UniqueFd broken,
                const Sandboxed& sandbox, const plan::Plan& plan, BrokerHooks hooks)
       : plan_(plan),
         listener_(std::move(listener)),
         root_(std::move(root)),
         stop_(std::move(stop)),
+        broken_(std::move(broken)),
         host_(plan_.backend == host::Backend::kLandlock
                   ? std::make_unique<HostCalls>(plan_, sandbox.pid)
                   : nullptr),
@@ -126,6 +106,8 @@ class BrokerThread final : public Broker {
     }
     return {};
   }
+
+  int broken() const override { return broken_.get(); }
 
   BrokerFindings Finish() override {
     Stop();
@@ -171,8 +153,9 @@ class BrokerThread final : public Broker {
     ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);  // Linux 6.6
     while (true) {
       pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-      if (poll(watched, 2, waiting_.load() > 0 ? kSignalInterval : -1) < 0 && errno != EINTR)
-        return;
+      if (poll(watched, 2, waiting_.load() > 0 ? kSignalInterval : -1) < 0 && errno != EINTR) {
+        return Break();
+      }
       if (watched[1].revents != 0) return;
       if (waiting_.load() > 0) PassSignals();
       if ((watched[0].revents & POLLIN) != 0) {
@@ -185,7 +168,10 @@ class BrokerThread final : public Broker {
 
   void Answer1() {
     seccomp_notif notification{};
-    if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notification) != 0) return;
+    if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notification) != 0) {
+      if (errno != ENOENT && errno != EINTR) Break();
+      return;  // ENOENT: who called is gone
+    }
     sys::UniqueFd own_root;
     int root = root_.get();
     if (plan_.nesting) {  // only then can a process have another root
@@ -197,7 +183,7 @@ class BrokerThread final : public Broker {
     Caller caller(listener_.get(), notification, root,
                   host_ ? std::string_view(plan_.private_directory) : std::string_view());
     if (Dispatch(caller) || (host_ && DispatchHost(caller))) return;
-    Reply(listener_.get(), caller.id(), ENOSYS);
+    Reply(caller.id(), ENOSYS);
   }
 
   // False: not a call that this broker knows.
@@ -283,7 +269,7 @@ class BrokerThread final : public Broker {
   bool DispatchHost(const Caller& caller) {
     if (caller.call() == __NR_inotify_add_watch) {
       Answer<int> watch = host_->changes.AddWatch(caller);
-      Reply(listener_.get(), caller.id(), watch ? 0 : watch.error(), watch ? *watch : 0);
+      Reply(caller.id(), watch ? 0 : watch.error(), watch ? *watch : 0);
       return true;
     }
     if (caller.call() == __NR_listen) return Finish(caller, sockets_.Listen(caller));
@@ -300,7 +286,7 @@ class BrokerThread final : public Broker {
   static mode_t Mode(uint64_t argument) { return static_cast<mode_t>(argument); }
 
   bool Finish(const Caller& caller, const Answer<void>& answer) {
-    Reply(listener_.get(), caller.id(), answer ? 0 : answer.error());
+    Reply(caller.id(), answer ? 0 : answer.error());
     return true;
   }
 
@@ -308,7 +294,7 @@ class BrokerThread final : public Broker {
   bool One(const Caller& caller, int directory, int path_index, Act act) {
     Answer<std::string> path = caller.ReadPath(caller.argument(path_index));
     if (!path) return Finish(caller, std::unexpected(path.error()));
-    if (!caller.Waiting()) return true;
+    if (!caller.Waiting()) return Finish(caller, std::unexpected(EINTR));
     SetUmask(caller);
     return Finish(caller, act(directory, *path));
   }
@@ -319,7 +305,7 @@ class BrokerThread final : public Broker {
     if (!first) return Finish(caller, std::unexpected(first.error()));
     Answer<std::string> second = caller.ReadPath(caller.argument(second_index));
     if (!second) return Finish(caller, std::unexpected(second.error()));
-    if (!caller.Waiting()) return true;
+    if (!caller.Waiting()) return Finish(caller, std::unexpected(EINTR));
     return Finish(caller, act(*first, *second));
   }
 
@@ -332,30 +318,63 @@ class BrokerThread final : public Broker {
     seccomp_notif_resp response{};
     response.id = caller.id();
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+    Send(response);
+  }
+
+  void Reply(uint64_t id, int error, int64_t value = 0) {
+    seccomp_notif_resp response{};
+    response.id = id;
+    response.error = -error;
+    response.val = value;
+    Send(response);
+  }
+
+  void Send(const seccomp_notif_resp& response) {
+    while (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != ENOENT) Break();
+      return;  // ENOENT: the caller is gone
+    }
+  }
+
+  void ReplyFd(uint64_t id, int fd, uint32_t flags) {
+    seccomp_notif_addfd add{};
+    add.id = id;
+    add.flags = SECCOMP_ADDFD_FLAG_SEND;
+    add.srcfd = static_cast<uint32_t>(fd);
+    add.newfd_flags = flags & O_CLOEXEC;
+    if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 && errno != ENOENT) {
+      Reply(id, errno);
+    }
+  }
+
+  // A caller without an answer would wait for ever.
+  void Break() {
+    uint64_t one = 1;
+    static_cast<void>(!write(broken_.get(), &one, sizeof(one)));
   }
 
   void DoOpen(const Caller& caller, int directory, int path_index, int flags, uint64_t mode) {
     Answer<std::string> path = caller.ReadPath(caller.argument(path_index));
-    if (!path) return Reply(listener_.get(), caller.id(), path.error());
-    if (!caller.Waiting()) return;
+    if (!path) return Reply(caller.id(), path.error());
+    if (!caller.Waiting()) return Reply(caller.id(), EINTR);
     SetUmask(caller);
     sys::UniqueFd fifo;
     Answer<sys::UniqueFd> opened = OpenFor(caller, {directory, *path, flags, Mode(mode)}, fifo);
     if (opened) {
-      ReplyFd(listener_.get(), caller.id(), opened->get(), static_cast<uint32_t>(flags));
+      ReplyFd(caller.id(), opened->get(), static_cast<uint32_t>(flags));
     } else if (fifo.valid()) {
       uint64_t id = caller.id();
       Wait(caller, [this, id, flags, fifo = std::make_shared<sys::UniqueFd>(std::move(fifo))] {
         char link[32];
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fifo->get());
         int fd = open(link, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC);
-        if (fd < 0) return Reply(listener_.get(), id, errno);
-        ReplyFd(listener_.get(), id, fd, static_cast<uint32_t>(flags));
+        if (fd < 0) return Reply(id, errno);
+        ReplyFd(id, fd, static_cast<uint32_t>(flags));
         close(fd);
       });
     } else {
-      Reply(listener_.get(), caller.id(), opened.error());
+      Reply(caller.id(), opened.error());
     }
   }
 
@@ -375,7 +394,7 @@ class BrokerThread final : public Broker {
 
   void DoConnect(const Caller& caller) {
     Answer<PendingConnect> pending = sockets_.Connect(caller);
-    if (!pending) return Reply(listener_.get(), caller.id(), pending.error());
+    if (!pending) return Reply(caller.id(), pending.error());
     uint64_t id = caller.id();
     if (auto error = ConnectAtOnce(*pending)) return Connected(id, *pending, *error);
     auto shared = std::make_shared<PendingConnect>(std::move(*pending));
@@ -390,13 +409,13 @@ class BrokerThread final : public Broker {
           ReplaceFd(listener_.get(), id, borrowed.socket.get(), borrowed.replaces, borrowed.flags);
       if (failed != 0) error = failed;
     }
-    Reply(listener_.get(), id, error);
+    Reply(id, error);
   }
 
   template <typename Act>
   void Wait(const Caller& caller, const Act& act) {
     uint64_t id = caller.id();
-    if (waiting_.load() >= kMaxWaiting) return Reply(listener_.get(), id, EAGAIN);
+    if (waiting_.load() >= kMaxWaiting) return Reply(id, EAGAIN);
     ++waiting_;
     try {
       std::thread([this, act, tid = caller.tid()] {
@@ -406,7 +425,7 @@ class BrokerThread final : public Broker {
       }).detach();
     } catch (const std::system_error&) {
       --waiting_;
-      Reply(listener_.get(), id, EAGAIN);
+      Reply(id, EAGAIN);
     }
   }
 
@@ -427,6 +446,7 @@ class BrokerThread final : public Broker {
   sys::UniqueFd listener_;
   sys::UniqueFd root_;
   sys::UniqueFd stop_;
+  sys::UniqueFd broken_;
   std::unique_ptr<HostCalls> host_;
   ViolationLog violations_;
   NameMaker names_;
@@ -451,7 +471,8 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
                                               const Sandboxed& sandbox, const plan::Plan& plan,
                                               BrokerHooks hooks) {
   sys::UniqueFd stop(eventfd(0, EFD_CLOEXEC));
-  if (!stop.valid()) return base::SystemError("eventfd", errno);
+  sys::UniqueFd broken(eventfd(0, EFD_CLOEXEC));
+  if (!stop.valid() || !broken.valid()) return base::SystemError("eventfd", errno);
   // Interrupts the threads that wait; without a handler it would not.
   struct sigaction action{}, before{};
   sigaction(SIGURG, nullptr, &before);
@@ -459,8 +480,9 @@ Result<std::unique_ptr<Broker>> Broker::Start(sys::UniqueFd listener, sys::Uniqu
     action.sa_handler = Ignore;
     sigaction(SIGURG, &action, nullptr);
   }
-  auto broker = std::make_unique<BrokerThread>(std::move(listener), std::move(root),
-                                               std::move(stop), sandbox, plan, std::move(hooks));
+  auto broker =
+      std::make_unique<BrokerThread>(std::move(listener), std::move(root), std::move(stop),
+                                     std::move(broken), sandbox, plan, std::move(hooks));
   CORDON_TRY(broker->Begin());
   return broker;
 }

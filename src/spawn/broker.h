@@ -52,6 +52,8 @@ class Broker {
                                                BrokerHooks hooks);
   virtual ~Broker() = default;  // stops and joins
 
+  // Readable when a caller could not be answered: the run has to end.
+  virtual int broken() const = 0;
   // After the sandbox has ended.
   virtual BrokerFindings Finish() = 0;
 };

@@ -252,7 +252,7 @@ class Run {
 
   void Loop() {
     while (!gone_) {
-      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kMounts, kCount };
+      enum { kStatus, kCancel, kSignals, kOut, kErr, kTermIn, kTermOut, kMounts, kBroker, kCount };
       pollfd watched[kCount];
       for (pollfd& entry : watched) entry = {-1, 0, 0};
       watched[kStatus] = {launched_.status.get(), POLLIN, 0};
@@ -263,9 +263,11 @@ class Run {
       if (terminal_) watched[kTermIn] = terminal_->WantedInput();
       if (terminal_) watched[kTermOut] = terminal_->WantedOutput();
       if (keeper_) watched[kMounts] = keeper_->WantedMounts();
+      if (broker_ && !ending_) watched[kBroker] = {broker_->broken(), POLLIN, 0};
       if (poll(watched, kCount, Timeout()) < 0 && errno != EINTR) break;
       // First: every moment counts here.
       if (keeper_ && !keeper_->Serve(watched[kMounts].revents)) LoseProtection();
+      if (watched[kBroker].revents != 0) LoseProtection();
       if (out_) out_->Serve(watched[kOut].revents);
       if (err_) err_->Serve(watched[kErr].revents);
       if (terminal_) terminal_->ServeInput(watched[kTermIn].revents);
