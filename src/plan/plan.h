@@ -11,6 +11,7 @@
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
 #include "host/backend.h"
+#include "host/bubblewrap.h"
 #include "host/facts.h"
 #include "host/path_probe.h"
 #include "plan/fs_plan.h"
@@ -39,6 +40,7 @@ struct Program {
 
 struct Plan {
   host::Backend backend = host::Backend::kNamespaces;
+  host::Bubblewrap bubblewrap;  // of that backend
   Command command;
   FsPlan fs;
   std::vector<std::string> environment;          // "NAME=value", sorted
@@ -76,6 +78,7 @@ struct PlanInputs {
   unsigned terminal_streams = 0;
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   host::Backend backend = host::Backend::kNamespaces;
+  host::Bubblewrap bubblewrap;    // see Plan; probed
   std::string private_directory;  // see Plan; made before a run, empty for a plan alone
   int proxy_port = kProxyPort;    // without namespaces: where the host's loopback was free
   std::string cache_directory;    // where private caches persist; empty: nowhere
