@@ -54,6 +54,8 @@ std::string_view Name(Op op) {
       return "umask";
     case Op::kChdir:
       return "enter directory";
+    case Op::kCheckMount:
+      return "check the mount";
     case Op::kForbidUserNamespaces:
       return "forbid user namespaces";
     case Op::kDropCapabilities:
@@ -64,6 +66,8 @@ std::string_view Name(Op op) {
       return "seccomp";
     case Op::kExecInit:
       return "start init";
+    case Op::kExecBubblewrap:
+      return "start bubblewrap";
   }
   return "";
 }

@@ -11,49 +11,14 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "backend/flat_spec.h"
+
 namespace cordon::backend {
-
-enum class Op : uint8_t {
-  kWriteFile,    // path, data
-  kJoinSession,  // own session and session keyring
-  kOpenTree,     // slot ← recursive clone of path, if it is still `identity`
-  kCloneSlot,    // slot ← clone of path below slot `from` (non-recursive)
-  kTmpfs,        // slot ← new tmpfs; data: size, path: number of inodes, value: 1 if closed
-  kProc,         // slot ← new procfs
-  kSysfs,        // slot ← new sysfs, or the one at path where none can be had
-  kDevpts,       // slot ← new devpts instance
-  kAttributes,   // slot: set `value`, clear `value2` mount attributes, recursively
-  kMakeDir,      // path below slot, mode value
-  kMakeFile,     // file at path below slot, mode value, data: what is in it
-  kMakeLink,     // symbolic link at path below slot, data: its target
-  kSealRoot,     // the whole tree private, and read-only, nosuid (value: attributes)
-  kEnterRoot,    // slot becomes the root, the old one goes
-  kAttach,       // slot onto path (no symlink anywhere in it), if it is still `identity`
-  kStash,        // as kAttach, but the slot stays open to be cloned from
-  kTerminal,     // a pseudo-terminal from path for the streams in value; its master goes to the
-                 // supervisor
-  kLoopback,     // lo up
-  kNetlink,      // route netlink messages in data, `value` of them
-  kListen,       // value: port, value2: kListen*; the socket goes to the supervisor
-  kLimit,        // value: resource, value2: soft = hard
-  kUmask,        // value
-  kChdir,        // path
-  kForbidUserNamespaces,
-  kDropCapabilities,  // all sets, no_new_privs; value: kBoundingSetMayStay
-  kLandlock,          // the ruleset of the spec
-  kSeccomp,           // the program of the spec; its listener goes to the supervisor
-  kExecInit,
-};
-
-// Device and inode of what the plan looked at; the child refuses another one.
-struct Identity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  bool operator==(const Identity&) const = default;
-};
 
 struct Step {
   Op op;
@@ -88,16 +53,20 @@ struct SeccompProgram {
   bool operator==(const SeccompProgram&) const = default;
 };
 
-inline constexpr int kMaxSlots = 512;
+// Where bubblewrap puts the program that does the steps. Its /dev is its own.
+inline constexpr std::string_view kStageProgram = "/dev/.cordon";
+inline constexpr int kBubblewrapProgramFd = 12;  // has that program
 
-inline constexpr uint64_t kBoundingSetMayStay = 1;
-
-inline constexpr uint64_t kListenDatagram = 1;
-inline constexpr uint64_t kListenV6 = 2;
-inline constexpr uint64_t kListenEverywhere = 4;  // else on loopback
+struct BubblewrapSpec {
+  std::string program;
+  std::vector<std::string> arguments;
+  bool operator==(const BubblewrapSpec&) const = default;
+};
 
 struct ChildSpec {
   uint64_t namespaces = 0;  // CLONE_NEW* flags
+  // The steps are done inside of it, which makes the namespaces and mounts.
+  std::optional<BubblewrapSpec> bubblewrap;
   std::vector<Step> steps;
   LandlockRules landlock;
   SeccompProgram seccomp;

@@ -38,6 +38,7 @@ std::string BackendNotice(const Outcome& outcome) {
     notice += fmt::format("{}{} {} ({})", notice.empty() ? "" : ", ", item.feature,
                           LevelName(item.level), item.note);
   }
+  if (notice.empty()) return {};
   return fmt::format("cordon: backend {}: {}\n", outcome.backend, notice);
 }
 

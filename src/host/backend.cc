@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "host/bubblewrap.h"
 #include "host/kernel_probe.h"
 #include "host/userns_probe.h"
 
@@ -25,6 +26,10 @@ const std::vector<Row>& Rows() {
        "own namespaces, landlock and seccomp",
        {"user namespaces", "mount namespace", "pid namespace", "network namespace",
         "ipc, uts and cgroup namespaces", "seccomp notification"}},
+      {Backend::kBubblewrap,
+       "bubblewrap",
+       "the host's bubblewrap makes the namespaces; landlock and seccomp inside",
+       {"bubblewrap", "seccomp notification"}},
       {Backend::kLandlock,
        "landlock",
        "no namespace: landlock, seccomp and a broker that opens files for the command",
@@ -53,7 +58,7 @@ Result<Backend> ParseBackend(std::string_view name) {
     if (row.name == name) return row.backend;
   }
   return base::Unsupported("--backend " + base::Printable(std::string(name)) + " is not supported",
-                           "namespaces, landlock or none");
+                           "namespaces, bubblewrap, landlock or none");
 }
 
 std::vector<BackendState> Backends(const std::vector<Finding>& findings) {
@@ -82,6 +87,7 @@ Backend Choose(const std::vector<BackendState>& table) {
 
 std::vector<Finding> ExamineForChoice() {
   std::vector<Finding> findings = ExamineNamespaces();
+  findings.push_back(ExamineBubblewrap());
   findings.push_back(ExamineLandlock());
   findings.push_back(ExamineSeccompNotify());
   return findings;

@@ -10,7 +10,12 @@
 
 namespace cordon::host {
 
-enum class Backend { kNamespaces, kLandlock, kNone };
+enum class Backend { kNamespaces, kBubblewrap, kLandlock, kNone };
+
+// Whether what runs has its own mounts and pids.
+constexpr bool HasNamespaces(Backend backend) {
+  return backend == Backend::kNamespaces || backend == Backend::kBubblewrap;
+}
 
 std::string_view BackendName(Backend backend);
 Result<Backend> ParseBackend(std::string_view name);

@@ -1,8 +1,6 @@
 #include "host/doctor.h"
 
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/strings.h"
 #include "host/backend.h"
+#include "host/bubblewrap.h"
 #include "host/cgroup.h"
 #include "host/kernel_probe.h"
 #include "host/trial.h"
@@ -32,58 +31,6 @@ Finding ExamineCgroup() {
   finding.detail = "this process may make none: limits on memory are watched, not held";
   finding.remedy =
       "run it where systemd lets this user divide cgroups: systemd-run --user --scope cordon ….";
-  return finding;
-}
-
-std::string FindProgram(const std::string& name) {
-  const char* path = getenv("PATH");
-  for (const std::string& directory : base::Split(path == nullptr ? "" : path, ':')) {
-    std::string file = directory + "/" + name;
-    if (directory.starts_with('/') && access(file.c_str(), X_OK) == 0) return file;
-  }
-  return {};
-}
-
-// Runs bwrap as that tier will: --version would prove nothing.
-TrialResult TryBwrap(const void* program) {
-  const char* const argv[] = {"bwrap",
-                              "--unshare-all",
-                              "--die-with-parent",
-                              "--ro-bind",
-                              "/",
-                              "/",
-                              "--proc",
-                              "/proc",
-                              "--dev",
-                              "/dev",
-                              "--",
-                              "/bin/sh",
-                              "-c",
-                              ":",
-                              nullptr};
-  pid_t pid = fork();
-  if (pid == 0) {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int stream = 0; stream < 3; ++stream) dup2(null, stream);
-    execv(static_cast<const char*>(program), const_cast<char* const*>(argv));
-    _exit(127);
-  }
-  int status = -1;
-  if (pid < 0 || waitpid(pid, &status, 0) < 0) return {0, errno};
-  return {0, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EPERM};
-}
-
-Finding ExamineBubblewrap() {
-  Finding finding{.feature = "bubblewrap", .need = Need::kHelpful};
-  std::string program = FindProgram("bwrap");
-  if (program.empty()) {
-    finding.detail = "not installed; the tier that uses it comes in a later release";
-    finding.remedy = "apt install bubblewrap, if user namespaces are off.";
-    return finding;
-  }
-  finding.available = Try(TrialUser::kUnprivileged, TryBwrap, program.c_str()).error == 0;
-  finding.detail = program + (finding.available ? " works" : " is there, but cannot start") +
-                   "; the tier that uses it comes in a later release";
   return finding;
 }
 

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "guard/path.h"
 #include "plan/audit_log.h"
+#include "plan/bubblewrap_plan.h"
 #include "plan/environment.h"
 #include "plan/landlock_plan.h"
 #include "plan/plan.h"
@@ -80,6 +81,7 @@ std::vector<Enforcement> EnforcedByNamespaces(const Plan& plan, const PlanInputs
 std::vector<Enforcement> Boundary(const Plan& plan, const PlanInputs& in) {
   switch (plan.backend) {
     case host::Backend::kNamespaces:
+    case host::Backend::kBubblewrap:
       return EnforcedByNamespaces(plan, in);
     case host::Backend::kLandlock:
       return EnforcedByLandlock(plan, in.floor);
@@ -109,7 +111,8 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
       note += "the command is uid 0 without capabilities: its files cannot be id-mapped";
     }
   }
-  bool namespaces = plan.backend == host::Backend::kNamespaces;
+  bool namespaces = host::HasNamespaces(plan.backend);
+  bool own_count = namespaces && !plan.bubblewrap.setuid;
   const LimitPolicy& limits = plan.limits;
   auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
                    const char* note) {
@@ -125,12 +128,12 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
           Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
   }
   bool counted = plan.backend == host::Backend::kLandlock;
-  bool full = counted || plan.cgroup.processes || (namespaces && !root);
+  bool full = counted || plan.cgroup.processes || (own_count && !root);
   limit("limits.processes", limits.processes.has_value(),
         plan.cgroup.processes ? "cgroup"
         : counted             ? "broker"
         : root                ? "watching the tree"
-        : namespaces          ? "rlimit in the user namespace"
+        : own_count           ? "rlimit in the user namespace"
                               : "rlimit of the user, watching the tree",
         full ? Level::kFull : Level::kPartial,
         full   ? ""
@@ -143,6 +146,7 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
                   : namespaces ? "tmpfs size"
                                : "watching the run's own directory",
                   temp ? Level::kPartial : Level::kNone, "writable roots have no quota"});
+  if (plan.backend == host::Backend::kBubblewrap) EnforceByBubblewrap(plan, list);
   return list;
 }
 
@@ -237,16 +241,19 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   CORDON_TRY(CheckSupported(in.policy));
   CORDON_TRY(CheckLandlock(in));
   if (in.backend == host::Backend::kLandlock) CORDON_TRY(CheckWithoutNamespaces(in.policy));
+  if (in.backend == host::Backend::kBubblewrap) CORDON_TRY(CheckBubblewrap(in));
   Plan plan;
   plan.backend = in.backend;
+  plan.bubblewrap = in.bubblewrap;
   plan.private_directory = in.private_directory;
   CORDON_ASSIGN_OR_RETURN(plan.net, PlanNet({.policy = in.policy,
                                              .probe = in.probe,
                                              .environment = in.environment,
                                              .ipv6 = in.facts.ipv6,
                                              .proxy_port = in.proxy_port}));
-  bool namespaces = in.backend == host::Backend::kNamespaces;
+  bool namespaces = host::HasNamespaces(in.backend);
   plan.net.host_network = !namespaces;
+  if (in.backend == host::Backend::kBubblewrap) LeaveToBubblewrap(plan);
   FsPolicy fs = in.policy.fs;
   // A socket that may be connected to must be there to be found.
   for (const SocketGrant& socket : plan.net.unix_sockets) {
@@ -301,7 +308,8 @@ Result<Plan> MakePlan(const PlanInputs& in) {
   plan.environment = std::move(environment.variables);
   plan.dropped_environment = std::move(environment.dropped);
   plan.chosen_environment = std::move(environment.chosen);
-  if (namespaces) plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
+  if (namespaces && plan.net.routed)
+    plan.files = NameServiceFiles(plan.net, plan.fs, in.probe, in.facts.hostname);
   plan.nesting = in.policy.exec.nesting;
   plan.limits = in.policy.limits;
   plan.cgroup = in.cgroup;

@@ -53,12 +53,14 @@ struct NetPlan {
   bool ipv6 = false;
   // Without namespaces the sandbox is on the host's network, and is kept from it.
   bool host_network = false;
+  // Whether the routes of its own network are ours to set.
+  bool routed = true;
   int proxy_port = kProxyPort;
   bool operator==(const NetPlan&) const = default;
 
   bool own_namespace() const { return mode != NetMode::kOpen && !host_network; }
   // Whether programs that know of no proxy are led to ours.
-  bool captures() const { return proxied() && !external && !host_network; }
+  bool captures() const { return proxied() && !external && !host_network && routed; }
   bool intercepts() const { return !rules.intercept.empty(); }
   bool parent_by_tls() const { return upstream.starts_with("https://"); }
   // Whether the proxy speaks TLS itself at all.

@@ -11,6 +11,7 @@
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
 #include "host/backend.h"
+#include "host/bubblewrap.h"
 #include "host/facts.h"
 #include "host/path_probe.h"
 #include "plan/fs_plan.h"
@@ -46,6 +47,7 @@ struct CgroupLimits {
 
 struct Plan {
   host::Backend backend = host::Backend::kNamespaces;
+  host::Bubblewrap bubblewrap;  // of that backend
   Command command;
   FsPlan fs;
   std::vector<std::string> environment;          // "NAME=value", sorted
@@ -84,6 +86,7 @@ struct PlanInputs {
   unsigned terminal_streams = 0;
   FsInputs::Floor floor = FsInputs::Floor::kOn;
   host::Backend backend = host::Backend::kNamespaces;
+  host::Bubblewrap bubblewrap;    // see Plan; probed
   std::string private_directory;  // see Plan; made before a run, empty for a plan alone
   CgroupLimits cgroup;            // made before a run
   int proxy_port = kProxyPort;    // without namespaces: where the host's loopback was free

@@ -9,12 +9,14 @@
 #include <tuple>
 #include <utility>
 
+#include "backend/linux/bubblewrap.h"
 #include "backend/linux/landlock_tier.h"
 #include "backend/linux/namespaces.h"
 #include "backend/test_hooks.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
+#include "host/bubblewrap.h"
 #include "host/doctor.h"
 #include "host/permission.h"
 #include "host/real_paths.h"
@@ -86,9 +88,10 @@ std::string Executable(const std::string& program, const host::PathProbe& probe)
 
 enum class Caches { kLookOnly, kMake };
 
-// What was made on the host before the plan, for a run without namespaces.
+// What was found or made on the host before the plan.
 struct Ground {
   host::Backend backend = host::Backend::kNamespaces;
+  host::Bubblewrap bubblewrap;
   std::string directory;
   plan::CgroupLimits cgroup;
   int proxy_port = plan::kProxyPort;
@@ -126,6 +129,7 @@ Result<plan::Plan> MakePlanFor(const Request& request, Caches caches, const Grou
        .terminal_streams = request.terminal_streams,
        .floor = backend::TestHookOff("floor") ? plan::FsInputs::Floor::kOff : request.floor,
        .backend = ground.backend,
+       .bubblewrap = ground.bubblewrap,
        .private_directory = ground.directory,
        .cgroup = ground.cgroup,
        .proxy_port = ground.proxy_port,
@@ -149,6 +153,7 @@ Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
   if (plan.backend == host::Backend::kLandlock) return backend::CompileLandlock(plan);
   host::Facts facts = host::ProbeFacts();
   if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
+  if (plan.backend == host::Backend::kBubblewrap) return backend::CompileBubblewrap(plan, facts);
   return backend::CompileNone(plan, facts);
 }
 
@@ -239,8 +244,19 @@ Result<Outcome> RunWithoutNamespaces(host::Backend backend, const Request& reque
   return RunOn(ground, std::move(sockets), request, watched, nullptr);
 }
 
+Result<Outcome> RunByBubblewrap(const Request& request, const spawn::SuperviseOptions& options) {
+  Ground ground{.backend = host::Backend::kBubblewrap};
+  CORDON_ASSIGN_OR_RETURN(ground.bubblewrap, host::ProbeBubblewrap());
+  Result<Outcome> outcome = RunOn(ground, {}, request, options, nullptr);
+  if (!outcome && outcome.error().reason == Reason::kSetupFailed && outcome.error().hint.empty()) {
+    outcome.error().hint = host::BubblewrapCause(outcome.error().message).remedy;
+  }
+  return outcome;
+}
+
 Result<Outcome> RunBy(host::Backend backend, const Request& request,
                       const spawn::SuperviseOptions& options, std::unique_ptr<spawn::Clone> clone) {
+  if (backend == host::Backend::kBubblewrap) return RunByBubblewrap(request, options);
   if (backend != host::Backend::kNamespaces) {
     return RunWithoutNamespaces(backend, request, options);
   }
@@ -250,6 +266,15 @@ Result<Outcome> RunBy(host::Backend backend, const Request& request,
 // What is said where the host does not let a sandbox be made.
 bool CannotBeMade(const Error& error) {
   return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
+}
+
+// The best one besides the namespaces of our own, which were tried.
+host::Backend ChooseOther() {
+  std::vector<host::BackendState> table = host::Backends(host::ExamineForChoice());
+  std::erase_if(table, [](const host::BackendState& state) {
+    return state.backend == host::Backend::kNamespaces;
+  });
+  return host::Choose(table);
 }
 
 // Trying is the quickest way to know: a launch that fails has run nothing, and only
@@ -267,9 +292,8 @@ Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions&
   noticed.on_launch = [&](pid_t) { launched = true; };
   Result<Outcome> outcome = RunBy(host::Backend::kNamespaces, request, noticed, std::move(clone));
   if (outcome || launched || !CannotBeMade(outcome.error())) return outcome;
-  if (host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
-    return RunBy(host::Backend::kLandlock, request, options, nullptr);
-  }
+  host::Backend next = ChooseOther();
+  if (next != host::Backend::kNone) return RunBy(next, request, options, nullptr);
   if (outcome.error().reason != Reason::kUserNamespaces) return outcome;
   return WithCause(std::move(outcome).error());
 }
@@ -296,9 +320,12 @@ Result<plan::Plan> Prepare(const Request& request) {
   Ground ground;
   if (request.backend) {
     ground.backend = *request.backend;
-  } else if (!host::ExamineUserNamespaces().available &&
-             host::Choose(host::Backends(host::ExamineForChoice())) == host::Backend::kLandlock) {
-    ground.backend = host::Backend::kLandlock;
+  } else if (!host::ExamineUserNamespaces().available) {
+    host::Backend other = ChooseOther();
+    if (other != host::Backend::kNone) ground.backend = other;
+  }
+  if (ground.backend == host::Backend::kBubblewrap) {
+    CORDON_ASSIGN_OR_RETURN(ground.bubblewrap, host::ProbeBubblewrap());
   }
   ground.cgroup =
       request.cgroup ? request.cgroup->holds() : RunCgroup::Foresee(request.policy.limits);

@@ -18,6 +18,8 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "backend/init_protocol.h"
 #include "sys/raw.h"
@@ -26,22 +28,23 @@
 namespace cordon::spawn {
 namespace {
 
-using backend::ChildSpec;
+using backend::FlatSpec;
+using backend::FlatStep;
 using backend::kStatusFd;
 using backend::Op;
 using backend::Report;
 using backend::ReportKind;
-using backend::Step;
+
 using raw::Arg;
 using raw::Syscall;
 
-// Where the descriptors that init does not keep are parked.
-constexpr int kListenerSocketFd = 5;
-constexpr int kInitProgramFd = 6;
+// Of statfs(2).
+constexpr long kStatReadOnly = 1;
+constexpr long kStatNosuid = 2;
+constexpr long kStatNodev = 4;
 
 struct Child {
-  const ChildInput* input;
-  const ChildSpec* spec;
+  const FlatSpec* spec;
   int slots[backend::kMaxSlots];
 };
 
@@ -63,24 +66,23 @@ long Close(long fd, long result) noexcept {
   return result;
 }
 
-long WriteFile(const Step& step) noexcept {
-  long fd = Syscall(__NR_openat, AT_FDCWD, Arg(step.path.c_str()), O_WRONLY | O_CLOEXEC);
+long WriteFile(const FlatStep& step) noexcept {
+  long fd = Syscall(__NR_openat, AT_FDCWD, Arg(step.path), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return fd;
-  long written =
-      Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
+  long written = Syscall(__NR_write, fd, Arg(step.data), static_cast<long>(step.size));
   return Close(fd, written < 0 ? written : 0);
 }
 
 // Places that are not checked by identity are the system's own (/dev/null) or
 // in a tree that the child itself has just made.
-bool Trusted(const Step& step) noexcept { return step.identity == backend::Identity{}; }
+bool Trusted(const FlatStep& step) noexcept { return step.identity == backend::Identity{}; }
 
-long OpenTree(const Step& step) noexcept {
+long OpenTree(const FlatStep& step) noexcept {
   if (Trusted(step)) {
-    return Syscall(__NR_open_tree, AT_FDCWD, Arg(step.path.c_str()),
+    return Syscall(__NR_open_tree, AT_FDCWD, Arg(step.path),
                    AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec);
   }
-  long source = OpenExact(step.path.c_str(), step.identity);
+  long source = OpenExact(step.path, step.identity);
   if (source < 0) return source;
   long tree = Syscall(__NR_open_tree, source, Arg(""),
                       AT_EMPTY_PATH | AT_RECURSIVE | uapi::kOpenTreeClone | uapi::kOpenTreeCloexec);
@@ -103,13 +105,12 @@ long NewFileSystem(const char* type) noexcept {
   return Syscall(__NR_fsopen, Arg(type), uapi::kFsopenCloexec);
 }
 
-long NewTmpfs(const Step& step) noexcept {
+long NewTmpfs(const FlatStep& step) noexcept {
   long context = NewFileSystem("tmpfs");
   if (context < 0) return context;
   long result = Configure(context, "mode", step.value == 1 ? "0" : "0755");
-  if (result == 0 && !step.data.empty()) result = Configure(context, "size", step.data.c_str());
-  if (result == 0 && !step.path.empty())
-    result = Configure(context, "nr_inodes", step.path.c_str());
+  if (result == 0 && step.size != 0) result = Configure(context, "size", step.data);
+  if (result == 0 && step.path[0] != '\0') result = Configure(context, "nr_inodes", step.path);
   if (result < 0) return Close(context, result);
   return Mount(context, uapi::kMountAttrNosuid | uapi::kMountAttrNodev);
 }
@@ -131,7 +132,7 @@ long NewPlain(const char* type) noexcept {
 
 // In a container whose /sys is locked a new one cannot be had; what is there is
 // shown then, read-only.
-long NewSysfs(const Step& step) noexcept {
+long NewSysfs(const FlatStep& step) noexcept {
   long tree = NewPlain("sysfs");
   return tree == -EPERM ? OpenTree(step) : tree;
 }
@@ -143,18 +144,18 @@ long SetAttributes(long tree, const char* path, uint64_t set, uint64_t clear,
   return Syscall(__NR_mount_setattr, tree, Arg(path), flags, Arg(&attributes), sizeof(attributes));
 }
 
-long Stash(int tree, const Step& step) noexcept {
+long Stash(int tree, const FlatStep& step) noexcept {
   if (Trusted(step)) {
-    return Syscall(__NR_move_mount, tree, Arg(""), AT_FDCWD, Arg(step.path.c_str()),
+    return Syscall(__NR_move_mount, tree, Arg(""), AT_FDCWD, Arg(step.path),
                    uapi::kMoveMountFEmptyPath);
   }
-  long target = OpenExact(step.path.c_str(), step.identity);
+  long target = OpenExact(step.path, step.identity);
   if (target < 0) return target;
   return Close(target, Syscall(__NR_move_mount, tree, Arg(""), target, Arg(""),
                                uapi::kMoveMountFEmptyPath | uapi::kMoveMountTEmptyPath));
 }
 
-long Attach(int tree, const Step& step) noexcept { return Close(tree, Stash(tree, step)); }
+long Attach(int tree, const FlatStep& step) noexcept { return Close(tree, Stash(tree, step)); }
 
 // The new root is put over the old one's "/", made the root, and the old one
 // below it is let go of with everything mounted on it.
@@ -181,11 +182,10 @@ long LoopbackUp() noexcept {
 }
 
 // Sends the messages and waits for the kernel's word on each.
-long RunNetlink(const Step& step) noexcept {
+long RunNetlink(const FlatStep& step) noexcept {
   long socket = Syscall(__NR_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (socket < 0) return socket;
-  long result = Syscall(__NR_sendto, socket, Arg(step.data.data()),
-                        static_cast<long>(step.data.size()), 0, 0, 0);
+  long result = Syscall(__NR_sendto, socket, Arg(step.data), static_cast<long>(step.size), 0, 0, 0);
   uint64_t answered = 0;
   while (result >= 0 && answered < step.value) {
     alignas(nlmsghdr) char buffer[1024];
@@ -209,7 +209,7 @@ long SetOption(long socket, int level, int name) noexcept {
   return Syscall(__NR_setsockopt, socket, level, name, Arg(&on), sizeof(on));
 }
 
-long BindListener(long socket, const Step& step) noexcept {
+long BindListener(long socket, const FlatStep& step) noexcept {
   auto port = static_cast<uint16_t>(step.value);
   uint16_t network_order = static_cast<uint16_t>((port >> 8) | (port << 8));
   bool everywhere = (step.value2 & backend::kListenEverywhere) != 0;
@@ -237,7 +237,7 @@ long BindListener(long socket, const Step& step) noexcept {
 
 long SendFd(int socket, long fd) noexcept;
 
-long Listen(const Step& step) noexcept {
+long Listen(const FlatStep& step) noexcept {
   bool datagram = (step.value2 & backend::kListenDatagram) != 0;
   long socket = Syscall(__NR_socket, (step.value2 & backend::kListenV6) != 0 ? AF_INET6 : AF_INET,
                         (datagram ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -249,7 +249,7 @@ long Listen(const Step& step) noexcept {
   return Close(socket, result);
 }
 
-long DropCapabilities(const Step& step) noexcept {
+long DropCapabilities(const FlatStep& step) noexcept {
   bool may_stay = step.value == backend::kBoundingSetMayStay;
   for (long capability = 0; capability < 64; ++capability) {
     long result = Syscall(__NR_prctl, PR_CAPBSET_DROP, capability);
@@ -267,16 +267,18 @@ long DropCapabilities(const Step& step) noexcept {
   return Syscall(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-long ApplyLandlock(const backend::LandlockRules& landlock) noexcept {
-  uapi::LandlockRulesetAttr attributes{landlock.handled_fs, landlock.handled_net, landlock.scoped};
+long ApplyLandlock(const FlatSpec& spec) noexcept {
+  uapi::LandlockRulesetAttr attributes{spec.handled_fs, spec.handled_net, spec.scoped};
   // An older kernel takes a shorter structure, and refuses a longer one only
   // where the rest is not zero.
   long ruleset = Syscall(__NR_landlock_create_ruleset, Arg(&attributes), sizeof(attributes), 0);
   if (ruleset < 0) return ruleset;
-  for (const backend::LandlockRule& rule : landlock.rules) {
-    long fd = Syscall(__NR_openat, AT_FDCWD, Arg(rule.path.c_str()),
-                      O_PATH | O_CLOEXEC | (rule.optional ? O_NOFOLLOW : 0));
-    if (fd < 0 && rule.optional) continue;
+  for (uint64_t i = 0; i < spec.rule_count; ++i) {
+    const backend::FlatRule& rule = spec.rules[i];
+    bool optional = rule.optional != 0;
+    long fd = Syscall(__NR_openat, AT_FDCWD, Arg(rule.path),
+                      O_PATH | O_CLOEXEC | (optional ? O_NOFOLLOW : 0));
+    if (fd < 0 && optional) continue;
     if (fd < 0) return Close(ruleset, fd);
     uapi::LandlockPathBeneathAttr beneath{rule.access, static_cast<int32_t>(fd)};
     long result =
@@ -307,9 +309,8 @@ long SendFd(int socket, long fd) noexcept {
 
 // A pseudo-terminal of `step.path` in place of the streams that
 // `step.value` has a bit for; its master goes to the supervisor.
-long MakeTerminal(const Step& step) noexcept {
-  long master =
-      Syscall(__NR_openat, AT_FDCWD, Arg(step.path.c_str()), O_RDWR | O_NOCTTY | O_CLOEXEC);
+long MakeTerminal(const FlatStep& step) noexcept {
+  long master = Syscall(__NR_openat, AT_FDCWD, Arg(step.path), O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (master < 0) return master;
   int unlocked = 0;
   long result = Syscall(__NR_ioctl, master, TIOCSPTLCK, Arg(&unlocked));
@@ -325,8 +326,9 @@ long MakeTerminal(const Step& step) noexcept {
   return Close(master, SendFd(kListenerSocketFd, master));
 }
 
-long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
-  sock_fprog program{seccomp.size, const_cast<sock_filter*>(seccomp.instructions)};
+long ApplySeccomp(const FlatSpec& spec) noexcept {
+  sock_fprog program{static_cast<unsigned short>(spec.filter_size),
+                     const_cast<sock_filter*>(spec.filter)};
   unsigned long flags =
       uapi::kSeccompFilterFlagNewListener | uapi::kSeccompFilterFlagWaitKillableRecv;
   long listener =
@@ -344,7 +346,7 @@ long ApplySeccomp(const backend::SeccompProgram& seccomp) noexcept {
   return Close(root, SendFd(kListenerSocketFd, root));
 }
 
-long SetLimit(const Step& step) noexcept {
+long SetLimit(const FlatStep& step) noexcept {
   struct {
     uint64_t soft, hard;
   } limit{step.value2, step.value2}, current{};
@@ -364,21 +366,51 @@ long JoinSession() noexcept {
   return result == -ENOSYS || result == -EPERM || result >= 0 ? 0 : result;
 }
 
-long ExecInit(const ChildInput& input) noexcept {
-  // That signal follows the thread that made the clone; init follows the
-  // supervisor as a whole, by the control pipe.
-  Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0);
-  return Syscall(__NR_execveat, kInitProgramFd, Arg(""), Arg(input.init_argv),
-                 Arg(input.environment), AT_EMPTY_PATH);
+// That signal follows the thread that made the clone; init follows the
+// supervisor as a whole, by the control pipe.
+void OutliveThread() noexcept { Syscall(__NR_prctl, PR_SET_PDEATHSIG, 0); }
+
+long ExecInit(const FlatSpec& spec) noexcept {
+  OutliveThread();
+  return Syscall(__NR_execveat, kInitProgramFd, Arg(""), Arg(spec.init_argv), Arg(spec.environment),
+                 AT_EMPTY_PATH);
 }
 
-long Keep(Child& child, const Step& step, long fd) noexcept {
+// A supervisor that ends before init watches the control pipe has closed the socket
+// that the stage sends its descriptors over, and the stage fails.
+long ExecBubblewrap(const FlatSpec& spec, const FlatStep& step) noexcept {
+  OutliveThread();
+  return Syscall(__NR_execve, Arg(step.path), Arg(spec.init_argv), Arg(spec.environment));
+}
+
+// What another program mounted is believed only when seen.
+long CheckMount(const FlatStep& step) noexcept {
+  long fd = OpenExact(step.path, step.identity);
+  if (fd < 0) return fd;
+  struct statx seen;
+  long result =
+      Syscall(__NR_statx, fd, Arg(""), AT_EMPTY_PATH, STATX_TYPE | STATX_MODE, Arg(&seen));
+  struct statfs mount;
+  if (result == 0) result = Syscall(__NR_fstatfs, fd, Arg(&mount));
+  Syscall(__NR_close, fd);
+  if (result < 0) return result;
+  constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
+  bool own = (seen.stx_attributes & kMountRoot) != 0;
+  auto has = [&](long flag) { return (mount.f_flags & flag) != 0; };
+  bool device = (seen.stx_mode & S_IFMT) == S_IFCHR;
+  bool closed = device ? has(kStatNodev) : (seen.stx_mode & 0666) == 0;
+  if (!own || !has(kStatNosuid) || !has(kStatNodev)) return -ESTALE;
+  if ((step.value & backend::kMountReadOnly) != 0 && !has(kStatReadOnly)) return -ESTALE;
+  return (step.value & backend::kMountClosed) != 0 && !closed ? -ESTALE : 0;
+}
+
+long Keep(Child& child, const FlatStep& step, long fd) noexcept {
   if (fd < 0) return fd;
   child.slots[step.slot] = static_cast<int>(fd);
   return 0;
 }
 
-long Run(Child& child, const Step& step) noexcept {
+long Run(Child& child, const FlatStep& step) noexcept {
   int* slots = child.slots;
   switch (step.op) {
     case Op::kWriteFile:
@@ -389,9 +421,9 @@ long Run(Child& child, const Step& step) noexcept {
       return Keep(child, step, OpenTree(step));
     case Op::kCloneSlot:
       return Keep(child, step,
-                  Syscall(__NR_open_tree, slots[step.from], Arg(step.path.c_str()),
+                  Syscall(__NR_open_tree, slots[step.from], Arg(step.path),
                           uapi::kOpenTreeClone | uapi::kOpenTreeCloexec |
-                              (step.path.empty() ? AT_EMPTY_PATH : 0)));
+                              (step.path[0] == '\0' ? AT_EMPTY_PATH : 0)));
     case Op::kTmpfs:
       return Keep(child, step, NewTmpfs(step));
     case Op::kProc:
@@ -403,20 +435,17 @@ long Run(Child& child, const Step& step) noexcept {
     case Op::kAttributes:
       return SetAttributes(slots[step.slot], "", step.value, step.value2, 0);
     case Op::kMakeDir:
-      return Syscall(__NR_mkdirat, slots[step.slot], Arg(step.path.c_str()),
-                     static_cast<long>(step.value));
+      return Syscall(__NR_mkdirat, slots[step.slot], Arg(step.path), static_cast<long>(step.value));
     case Op::kMakeFile: {
-      long fd = Syscall(__NR_openat, slots[step.slot], Arg(step.path.c_str()),
+      long fd = Syscall(__NR_openat, slots[step.slot], Arg(step.path),
                         O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, static_cast<long>(step.value));
-      if (fd < 0 || step.data.empty()) return fd < 0 ? fd : Close(fd, 0);
-      long written =
-          Syscall(__NR_write, fd, Arg(step.data.data()), static_cast<long>(step.data.size()));
-      bool whole = written == static_cast<long>(step.data.size());
+      if (fd < 0 || step.size == 0) return fd < 0 ? fd : Close(fd, 0);
+      long written = Syscall(__NR_write, fd, Arg(step.data), static_cast<long>(step.size));
+      bool whole = written == static_cast<long>(step.size);
       return Close(fd, written < 0 ? written : whole ? 0 : -ENOSPC);
     }
     case Op::kMakeLink:
-      return Syscall(__NR_symlinkat, Arg(step.data.c_str()), slots[step.slot],
-                     Arg(step.path.c_str()));
+      return Syscall(__NR_symlinkat, Arg(step.data), slots[step.slot], Arg(step.path));
     case Op::kSealRoot:
       return SetAttributes(AT_FDCWD, "/", step.value, 0, uapi::kMsPrivate);
     case Op::kEnterRoot:
@@ -439,17 +468,21 @@ long Run(Child& child, const Step& step) noexcept {
       Syscall(__NR_umask, static_cast<long>(step.value));
       return 0;
     case Op::kChdir:
-      return Syscall(__NR_chdir, Arg(step.path.c_str()));
+      return Syscall(__NR_chdir, Arg(step.path));
+    case Op::kCheckMount:
+      return CheckMount(step);
     case Op::kForbidUserNamespaces:
       return WriteFile(step);
     case Op::kDropCapabilities:
       return DropCapabilities(step);
     case Op::kLandlock:
-      return ApplyLandlock(child.spec->landlock);
+      return ApplyLandlock(*child.spec);
     case Op::kSeccomp:
-      return ApplySeccomp(child.spec->seccomp);
+      return ApplySeccomp(*child.spec);
     case Op::kExecInit:
-      return ExecInit(*child.input);
+      return ExecInit(*child.spec);
+    case Op::kExecBubblewrap:
+      return ExecBubblewrap(*child.spec, step);
   }
   return -EINVAL;
 }
@@ -460,17 +493,21 @@ long PlaceFds(const ChildInput& input) noexcept {
   const ChildFds& fds = input.fds;
   const int from[] = {fds.standard[0], fds.standard[1], fds.standard[2], fds.control,
                       fds.status,      fds.listener,    fds.init};
-  long parked[kFirstFreeFd];
-  for (int i = 0; i < kFirstFreeFd; ++i) {
-    parked[i] = Syscall(__NR_fcntl, from[i], F_DUPFD_CLOEXEC, 2 * kFirstFreeFd);
+  constexpr int kMost = kFirstFreeFd + kMostPassedFds;
+  long parked[kMost];
+  int count = kFirstFreeFd + input.passed_count;
+  for (int i = 0; i < count; ++i) {
+    int fd = i < kFirstFreeFd ? from[i] : input.passed[i - kFirstFreeFd];
+    parked[i] = Syscall(__NR_fcntl, fd, F_DUPFD_CLOEXEC, kMost);
     if (parked[i] < 0) return parked[i];
   }
-  for (int i = 0; i < kFirstFreeFd; ++i) {
-    bool kept_by_init = i <= kStatusFd;
-    long result = Syscall(__NR_dup3, parked[i], i, kept_by_init ? 0 : O_CLOEXEC);
+  for (int i = 0; i < count; ++i) {
+    bool kept = i <= kStatusFd || input.passed_count > 0;
+    long result = Syscall(__NR_dup3, parked[i], i, kept ? 0 : O_CLOEXEC);
     if (result < 0) return result;
   }
-  return Syscall(__NR_close_range, input.first_closed, ~0u, 0);
+  unsigned first = input.others == Others::kKept ? ~0u : static_cast<unsigned>(count);
+  return Syscall(__NR_close_range, first, ~0u, 0);
 }
 
 // Before all else: what the child does counts from here on.
@@ -492,31 +529,29 @@ int Fail(int status_fd, long error, size_t step) noexcept {
 
 }  // namespace
 
-long RunSteps(const std::vector<backend::Step>& steps) noexcept {
-  Child child{nullptr, nullptr, {}};
-  for (const Step& step : steps) {
-    if (long result = Run(child, step); result < 0) return result;
+long RunSteps(const FlatStep* steps, size_t count) noexcept {
+  Child child{nullptr, {}};
+  for (size_t i = 0; i < count; ++i) {
+    if (long result = Run(child, steps[i]); result < 0) return result;
   }
   return 0;
 }
 
 int RunChild(const ChildInput& input) noexcept {
-  const ChildSpec& spec = *input.spec;
-  Child child{&input, &spec, {}};
+  const FlatSpec& spec = *input.spec;
+  Child child{&spec, {}};
   long joined = JoinCgroups(input.cgroups);
-  if (joined < 0) return Fail(input.fds.status, joined, spec.steps.size());
+  if (joined < 0) return Fail(input.fds.status, joined, spec.step_count);
   // unshare(CLONE_FILES) by a call that container engines let pass: nothing is closed.
   constexpr unsigned kPastAll = 0x7fffffff;
   long result = Syscall(__NR_close_range, kPastAll, ~0u, uapi::kCloseRangeUnshare);
   if (result == 0) result = PlaceFds(input);
-  if (result < 0) {
-    return Fail(input.fds.status, result, spec.steps.size());
-  }
-  for (size_t i = 0; i < spec.steps.size(); ++i) {
+  if (result < 0) return Fail(input.fds.status, result, spec.step_count);
+  for (uint64_t i = 0; i < spec.step_count; ++i) {
     result = Run(child, spec.steps[i]);
     if (result < 0) return Fail(kStatusFd, result, i);
   }
-  return Fail(kStatusFd, -ENOEXEC, spec.steps.size());
+  return Fail(kStatusFd, -ENOEXEC, spec.step_count);
 }
 
 }  // namespace cordon::spawn

@@ -1,9 +1,10 @@
-// Runs in: child, between clone and exec. Raw system calls only.
+// Runs in: child, between clone and exec, and the stage inside of bubblewrap. Raw
+// system calls only.
 #pragma once
 
 #include <span>
 
-#include "backend/child_spec.h"
+#include "backend/flat_spec.h"
 
 namespace cordon::spawn {
 
@@ -16,20 +17,27 @@ struct ChildFds {
   int init;      // the init program, executable
 };
 
-// Below it, the child puts what it takes along.
+// Where those that init does not keep are put; below kFirstFreeFd is what is taken along.
+inline constexpr int kListenerSocketFd = 5;
+inline constexpr int kInitProgramFd = 6;
 inline constexpr int kFirstFreeFd = 7;
+inline constexpr int kMostPassedFds = 8;
+
+enum class Others { kClosed, kKept };
 
 struct ChildInput {
-  const backend::ChildSpec* spec;
+  const backend::FlatSpec* spec;
   ChildFds fds;
   std::span<const int> cgroups;  // their cgroup.procs
-  const char* const* init_argv;
-  const char* const* environment;
-  unsigned first_closed;  // every descriptor from here on is closed
+  // Further ones for the program that is executed, from kFirstFreeFd on. It gets the first
+  // seven too then.
+  int passed[kMostPassedFds];
+  int passed_count;
+  Others others;
 };
 
 // Runs mount steps in the calling process. Negative errno of the first that failed.
-long RunSteps(const std::vector<backend::Step>& steps) noexcept;
+long RunSteps(const backend::FlatStep* steps, size_t count) noexcept;
 
 // Takes descriptors of its own, runs the steps and becomes init. Returns (an exit
 // status) only on failure, after it has written a Report to the status pipe.

@@ -23,6 +23,7 @@
 #include <initializer_list>
 
 #include "backend/init_protocol.h"
+#include "spawn/stage.h"
 #include "spawn/watch.h"
 #include "sys/raw.h"
 #include "sys/uapi.h"
@@ -259,6 +260,7 @@ void Scrub(char** argv, char** envp) {
 #endif
   if (!unprotected) Syscall(__NR_prctl, PR_SET_DUMPABLE, 0);
   if (argc == 3 && Contains(argv[1], kOptionWatch)) Watch(argv[2]);
+  if (argc == 2 && Contains(argv[1], kOptionStage)) RunStage();
   if (argc < 4) raw::ExitGroup(125);
   Ending ending = Ending::kNamespace;
   if (Contains(argv[1], backend::kInitOptionSubreaper)) {
@@ -339,5 +341,12 @@ extern "C" [[noreturn, gnu::used]] void cordon_init_main(long* stack) {
 extern "C" void* memset(void* target, int value, size_t size) {
   volatile char* byte = static_cast<volatile char*>(target);
   for (size_t i = 0; i < size; ++i) byte[i] = static_cast<char>(value);
+  return target;
+}
+
+extern "C" void* memcpy(void* target, const void* source, size_t size) {
+  volatile char* to = static_cast<volatile char*>(target);
+  const char* from = static_cast<const char*>(source);
+  for (size_t i = 0; i < size; ++i) to[i] = from[i];
   return target;
 }

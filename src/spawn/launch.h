@@ -15,7 +15,8 @@ namespace cordon::spawn {
 
 // The supervisor's ends. Closing `control` ends the sandbox.
 struct Launched {
-  pid_t pid = -1;
+  pid_t pid = -1;                      // of init
+  pid_t child = -1;                    // of this process: init, or the bubblewrap around it
   sys::UniqueFd pidfd;                 // of init
   sys::UniqueFd control;               // Control messages go in here
   sys::UniqueFd status;                // Reports come out here

@@ -80,7 +80,7 @@ class Run {
         return std::move(taken).error();
       }
     }
-    watch_.emplace(launched_.root.get(), plan_, Namespaces() ? 1 : launched_.pid);
+    watch_.emplace(launched_.root.get(), plan_, InsideProc() ? 1 : launched_.pid);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);
       Result<std::unique_ptr<Broker>> broker = Broker::Start(
@@ -150,7 +150,10 @@ class Run {
     static_cast<void>(!write(launched_.control.get(), &control, sizeof(control)));
   }
 
-  bool Namespaces() const { return plan_.backend == host::Backend::kNamespaces; }
+  bool Namespaces() const { return host::HasNamespaces(plan_.backend); }
+
+  // Whether processes are known by their numbers inside.
+  bool InsideProc() const { return Namespaces() && plan_.bubblewrap.proc; }
 
   // With the first process of a pid namespace all of it ends. Elsewhere init has to
   // end the others before itself, which it does when it hears no more.
@@ -163,7 +166,11 @@ class Run {
   }
 
   void Reap() {
-    while (waitpid(launched_.pid, nullptr, 0) < 0 && errno == EINTR) {
+    while (waitpid(launched_.child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    // Where that is bubblewrap, it may have been ended before the sandbox.
+    pollfd ended{launched_.pidfd.get(), POLLIN, 0};
+    while (poll(&ended, 1, -1) < 0 && errno == EINTR) {
     }
   }
 
@@ -244,7 +251,7 @@ class Run {
 
   // Inside a pid namespace only init can name it. Elsewhere there is no time to lose.
   void EndProcess(pid_t process) {
-    if (Namespaces()) return Signal(process, SIGKILL);
+    if (InsideProc()) return Signal(process, SIGKILL);
     sys::UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
     if (!pidfd.valid() || !IsInTree(process, launched_.pid)) return;
     syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);

@@ -65,7 +65,7 @@ TreeWatch::TreeWatch(int root, const plan::Plan& plan, pid_t init)
   if (!plan.cgroup.memory) memory_ = plan.limits.memory;
   // With namespaces the kernel counts all but root's, with Landlock the broker does.
   bool counted = plan.cgroup.processes || plan.backend == host::Backend::kLandlock ||
-                 (plan.backend == host::Backend::kNamespaces && plan.uid != 0);
+                 (host::HasNamespaces(plan.backend) && !plan.bubblewrap.setuid && plan.uid != 0);
   if (!counted) processes_ = plan.limits.processes;
   if (!memory_ && !cpu_ms_ && !processes_) return;
   bool own = init == 1;

@@ -67,7 +67,9 @@ LandlockRules MakeLandlockRules(const plan::Plan& plan) {
   add("/dev/shm", write, true);
   // Writing in /proc would only be for oom_score_adj and its like; a command
   // that makes user namespaces writes their maps there.
-  add("/proc", plan.nesting ? kRead | uapi::kFsWriteFile : kRead, true);
+  if (plan.bubblewrap.proc) {
+    add("/proc", plan.nesting ? kRead | uapi::kFsWriteFile : kRead, true);
+  }
   add("/sys", kRead, true);
   return landlock;
 }

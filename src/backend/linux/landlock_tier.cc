@@ -2,6 +2,7 @@
 #include "backend/linux/landlock_tier.h"
 
 #include "backend/init_protocol.h"
+#include "backend/linux/command.h"
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/rlimits.h"
 #include "backend/linux/seccomp_programs.h"
@@ -22,12 +23,7 @@ ChildSpec Start(const plan::Plan& plan, const LimitPolicy& limits, uint64_t othe
   steps.push_back({.op = Op::kChdir, .path = plan.command.directory});
   AddLimits(limits, plan.cgroup, others, steps);
   spec.init_options = kInitOptionSubreaper;
-  if (plan.terminal == plan::Terminal::kControlling) {
-    spec.init_options += kInitOptionControllingTerminal;
-  }
-  spec.argv = plan.command.argv;
-  spec.program = plan.command.argv[0];
-  spec.environment = plan.environment;
+  SetCommand(plan, spec);
   return spec;
 }
 

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "backend/init_protocol.h"
+#include "backend/linux/command.h"
 #include "backend/linux/landlock_rules.h"
 #include "backend/linux/mount_ops.h"
 #include "backend/linux/net_ops.h"
@@ -69,12 +69,7 @@ Result<ChildSpec> CompileNamespaces(const plan::Plan& plan) {
                      : SeccompProgram{kSeccompProgram, std::size(kSeccompProgram)};
   steps.push_back({.op = Op::kSeccomp});
   steps.push_back({.op = Op::kExecInit});
-  if (plan.terminal == plan::Terminal::kControlling) {
-    spec.init_options += kInitOptionControllingTerminal;
-  }
-  spec.argv = plan.command.argv;
-  spec.program = plan.command.argv[0];
-  spec.environment = plan.environment;
+  SetCommand(plan, spec);
   return spec;
 }
 

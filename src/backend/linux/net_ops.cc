@@ -110,6 +110,7 @@ std::vector<InsideSocket> InsideSockets(const plan::NetPlan& net) {
   for (int port : net.host_ports) add(SocketUse::kHostPort, port);
   if (!net.proxied() || net.external) return sockets;
   add(SocketUse::kProxy, plan::kProxyPort);
+  if (!net.routed) return sockets;
   add(SocketUse::kDnsUdp, plan::kDnsPort);
   add(SocketUse::kDnsTcp, plan::kDnsPort);
   for (int port : net.ports) add(SocketUse::kCapture, port);
@@ -119,8 +120,8 @@ std::vector<InsideSocket> InsideSockets(const plan::NetPlan& net) {
 std::vector<Step> NetOps(const plan::NetPlan& net) {
   std::vector<Step> steps;
   if (!net.own_namespace()) return steps;
-  steps.push_back({.op = Op::kLoopback});
-  if (net.proxied() && !net.external) {
+  if (net.routed) steps.push_back({.op = Op::kLoopback});
+  if (net.captures()) {
     NetlinkMessages messages;
     AddAddress(messages, plan::kInsideV4);
     AddLocalDefault(messages, Family::kV4);
