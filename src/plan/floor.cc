@@ -208,8 +208,8 @@ Error Unscannable(const std::string& path) {
           .hint = "chmod u+rwx it, or leave it out of the writable roots"};
 }
 
-std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::string& top,
-                                    GitMode git) {
+Result<std::vector<std::string>> FloorPaths(const host::PathProbe& probe, const std::string& top,
+                                            GitMode git) {
   std::vector<std::string> paths;
   std::string prefix = top == "/" ? "" : top;
   for (const char* name : kTrustedNames) paths.push_back(prefix + "/" + name);
@@ -224,11 +224,13 @@ std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::str
   }
   std::string dot_git = prefix + "/.git";
   host::PathInfo info = probe.Inspect(dot_git);
+  if (info.type == host::FileType::kUnreachable) return Unscannable(dot_git);
   if (info.directory()) {
     AddGitDirectory(probe, info.canonical, git, 4, paths);
     AddConfigured(probe, info.canonical + "/config", top, 5, paths);
   } else if (info.type == host::FileType::kRegular) {
     paths.push_back(dot_git);  // the pointer itself
+    if (!probe.ReadStart(dot_git)) return Unscannable(dot_git);
     std::string git_dir = PointedTo(probe, dot_git);
     if (git_dir.empty()) return paths;
     AddGitDirectory(probe, git_dir, git, 4, paths);

@@ -29,9 +29,10 @@ Error Unscannable(const std::string& path);
 // Absolute floor paths for the top of one writable root or repository, whether
 // they exist or not: the trusted names, git's own files, and what the
 // repository's configuration makes git run or read. They may be links, and may
-// lie outside the writable roots: that is the caller's to sort out.
-std::vector<std::string> FloorPaths(const host::PathProbe& probe, const std::string& top,
-                                    GitMode git);
+// lie outside the writable roots: that is the caller's to sort out. A repository that
+// cannot be looked into is refused.
+Result<std::vector<std::string>> FloorPaths(const host::PathProbe& probe, const std::string& top,
+                                            GitMode git);
 
 // The directories outside `root` that a linked worktree or submodule at `root`
 // keeps its history in, if they point back at it. Empty otherwise.

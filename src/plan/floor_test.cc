@@ -18,33 +18,41 @@ TEST(FloorPaths, NamesThatNeedNotExist) {
   FakePaths paths;
   paths.Directory("/w");
   for (GitMode git : {GitMode::kProtect, GitMode::kAllowConfig, GitMode::kOff}) {
-    std::vector<std::string> floor = FloorPaths(paths, "/w", git);
+    std::vector<std::string> floor = *FloorPaths(paths, "/w", git);
     for (const char* name : {".bashrc", ".mcp.json", ".vscode", ".codex", ".cordon.toml"}) {
       EXPECT_THAT(floor, Contains(std::string("/w/") + name));
     }
   }
-  EXPECT_THAT(FloorPaths(paths, "/", GitMode::kProtect), Contains("/.bashrc"));
+  EXPECT_THAT(*FloorPaths(paths, "/", GitMode::kProtect), Contains("/.bashrc"));
 }
 
 TEST(FloorPaths, HooksAreKeptWhenConfigIsNot) {
   FakePaths paths;
   paths.File("/w/.git/config").Directory("/w/.git/hooks");
-  std::vector<std::string> protect = FloorPaths(paths, "/w", GitMode::kProtect);
+  std::vector<std::string> protect = *FloorPaths(paths, "/w", GitMode::kProtect);
   for (const char* name : {"hooks", "config", "config.worktree", "commondir"}) {
     EXPECT_THAT(protect, Contains(std::string("/w/.git/") + name));
   }
-  std::vector<std::string> allow = FloorPaths(paths, "/w", GitMode::kAllowConfig);
+  std::vector<std::string> allow = *FloorPaths(paths, "/w", GitMode::kAllowConfig);
   EXPECT_THAT(allow, Contains("/w/.git/hooks"));
   EXPECT_THAT(allow, Not(Contains("/w/.git/config")));
   EXPECT_THAT(protect, Contains("/w/.gitmodules"));
   EXPECT_THAT(allow, Not(Contains("/w/.gitmodules")));
-  EXPECT_THAT(FloorPaths(paths, "/w", GitMode::kOff), Not(Contains("/w/.git/hooks")));
+  EXPECT_THAT(*FloorPaths(paths, "/w", GitMode::kOff), Not(Contains("/w/.git/hooks")));
+}
+
+TEST(FloorPaths, WhatCannotBeLookedIntoIsRefused) {
+  FakePaths closed;
+  closed.Directory("/w").Link("/w/.git", "/w/.git");
+  Result<std::vector<std::string>> floor = FloorPaths(closed, "/w", GitMode::kProtect);
+  ASSERT_FALSE(floor);
+  EXPECT_EQ(floor.error().reason, Reason::kScanBlocked);
 }
 
 TEST(FloorPaths, Submodules) {
   FakePaths paths;
   paths.File("/w/.git/config").File("/w/.git/modules/lib/inner/config");
-  std::vector<std::string> floor = FloorPaths(paths, "/w", GitMode::kProtect);
+  std::vector<std::string> floor = *FloorPaths(paths, "/w", GitMode::kProtect);
   EXPECT_THAT(floor, Contains("/w/.git/modules/lib/inner/hooks"));
   EXPECT_THAT(floor, Contains("/w/.git/modules/lib/inner/config"));
 }
@@ -56,7 +64,7 @@ TEST(FloorPaths, LinkedWorktree) {
       .File("/main/.git/worktrees/w/gitdir", "/w/.git\n")
       .File("/main/.git/config")
       .Directory("/main/.git/objects");
-  std::vector<std::string> floor = FloorPaths(paths, "/w", GitMode::kProtect);
+  std::vector<std::string> floor = *FloorPaths(paths, "/w", GitMode::kProtect);
   for (const char* path : {"/w/.git", "/main/.git/config", "/main/.git/hooks",
                            "/main/.git/worktrees/w/gitdir", "/main/.git/worktrees/w/commondir"}) {
     EXPECT_THAT(floor, Contains(path));

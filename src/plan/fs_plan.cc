@@ -185,10 +185,12 @@ class Planner {
     auto repeated = std::ranges::unique(tops);
     tops.erase(repeated.begin(), repeated.end());
     for (const std::string& top : tops) {
-      for (const std::string& path : FloorPaths(in_.probe, top, in_.policy.git)) {
+      CORDON_ASSIGN_OR_RETURN(std::vector<std::string> paths,
+                              FloorPaths(in_.probe, top, in_.policy.git));
+      for (const std::string& path : paths) {
         CORDON_TRY(AddFloorPath(top, path));
       }
-      AddSettings(top);
+      CORDON_TRY(AddSettings(top));
       AddFloorLinks(in_.probe.Follow(top, ".git"));
     }
     // Cordon's own state and configuration, whatever else is granted.
@@ -200,15 +202,16 @@ class Planner {
   }
 
   // .claude/settings*: any name that begins so.
-  void AddSettings(const std::string& top) {
+  Status AddSettings(const std::string& top) {
     std::string directory = (top == "/" ? "" : top) + "/.claude";
     PathInfo info = in_.probe.Inspect(directory);
+    CORDON_TRY(CheckReachable(directory, info));
     const std::string& real = info.directory() ? info.canonical : directory;
     plan_.names.push_back({guard::EscapeGlob(real) + "/settings*", /*glob=*/true,
                            /*any_case=*/false, RuleKind::kFloor, kFloorOrigin});
-    if (!info.directory()) return;
+    if (!info.directory() || !HasRule(RuleKind::kWrite, info.canonical)) return {};
     Result<std::vector<host::DirectoryEntry>> entries = in_.probe.List(info.canonical);
-    if (!entries) return;
+    if (!entries) return Unscannable(info.canonical);
     for (const host::DirectoryEntry& entry : *entries) {
       if (!entry.name.starts_with("settings")) continue;
       PathInfo settings = in_.probe.Inspect(info.canonical + "/" + entry.name);
@@ -216,6 +219,7 @@ class Planner {
         AddRule(RuleKind::kFloor, settings, kFloorOrigin);
       }
     }
+    return {};
   }
 
   Status AddFloorPath(const std::string& top, const std::string& path) {

@@ -28,6 +28,8 @@ CALLS = ("openat2", "getdents64", "readlink", "statx", "newfstatat", "openat", "
 # When one of these fails, the record may not go on claiming the layer, which the
 # probe cannot see by itself.
 LAYERS = {"landlock_add_rule": "landlock", "landlock_restrict_self": "landlock"}
+# By these init tells and is told, and errors are written.
+TELLING = ("read", "write", "poll", "ppoll")
 LIMIT = 10
 STATUS = 7
 
@@ -114,8 +116,10 @@ def judge(call, status, out, err, made, usual):
         record = told["enforcement"] if told else None
         if layer and record == usual and status == STATUS:
             return "claim", f"{layer} failed, and the record still claims it"
-        return "contained", None if status == STATUS else f"the probe ran, but the status is {status}"
-    if status == 125 and not (err.strip() or (told and (told.get("message") or told.get("error")))):
+        # Without its report init has told of no end: as good as killed.
+        untold = status == 137 and call in TELLING
+        return "contained", None if status == STATUS or untold else f"the probe ran, but the status is {status}"
+    if status == 125 and call != "write" and not (err.strip() or (told and (told.get("message") or told.get("error")))):
         return "silent", f"refused without a word: {out[:300]}"
     return "refused" if status == 125 else "disturbed", None
 
