@@ -313,6 +313,8 @@ class Reader : public ShellWords {
         }
       }
       ShellWord word = Word();
+      // bash reads all up to the "]" as one word, blanks and all.
+      if (command.words.empty() && IsSubscripted(word.raw)) return Fail("an element of an array");
       if (!(AtRedirection() && NamesDescriptor(word))) command.words.push_back(std::move(word));
     }
     bool empty =
@@ -329,6 +331,10 @@ class Reader : public ShellWords {
       assignment.value = Word();
     }
     command.assignments.push_back(std::move(assignment));
+  }
+  static bool IsSubscripted(std::string_view raw) {
+    auto end = std::ranges::find_if_not(raw, IsName);
+    return end != raw.begin() && end != raw.end() && *end == '[' && IsNameStart(raw[0]);
   }
   // "2" of "2>x" and "{fd}" of "{fd}>x".
   static bool NamesDescriptor(const ShellWord& word) {
