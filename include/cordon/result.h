@@ -75,6 +75,15 @@ enum class Code {
   X(kRequestInvalid, "request_invalid")        \
   X(kUpstreamFailed, "upstream_failed")        \
   X(kSetuidMode, "setuid_mode")                \
+  /* guards */                                 \
+  X(kPathInvalid, "path_invalid")              \
+  X(kPathOutside, "path_outside")              \
+  X(kPathProtected, "path_protected")          \
+  X(kFileType, "file_type")                    \
+  X(kFileTooLarge, "file_too_large")           \
+  X(kVariableInvalid, "variable_invalid")      \
+  X(kVariableDenied, "variable_denied")        \
+  X(kCommandEffect, "command_effect")          \
   /* general */                                \
   X(kUsage, "usage")                           \
   X(kInternal, "internal")

@@ -1,3 +1,5 @@
+// Runs in: supervisor (built here), child and stage (read there).
+//
 // The steps of a child, as plain data: one list for the clone, which shares the
 // supervisor's memory, and for the stage inside of bubblewrap, which is init's program
 // and has no libc. FlatSpec points into a ChildSpec, or into what spawn/stage_image has packed.

@@ -214,8 +214,9 @@ Finding ExamineBubblewrap() {
     return finding;
   }
   finding.available = found->proc;
-  finding.detail = found->program + " " + found->version + (found->setuid ? ", setuid" : "") +
-                   (found->proc ? "" : "; it cannot mount a /proc here");
+  finding.detail =
+      found->program + " " + found->version + (found->proc ? "" : "; it cannot mount a /proc here");
+  if (found->setuid) finding.detail += kSetuid;
   if (!found->proc) finding.remedy = BubblewrapCause("mount proc").remedy + ".";
   return finding;
 }

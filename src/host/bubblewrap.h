@@ -20,6 +20,8 @@ struct Bubblewrap {
   bool operator==(const Bubblewrap&) const = default;
 };
 
+inline constexpr std::string_view kSetuid = ", setuid";  // ends the detail of its finding
+
 enum class OwnNetwork { kYes, kNo };
 
 // The namespaces, /dev and /proc of every run.

@@ -113,6 +113,21 @@ std::vector<Enforcement> WithoutNamespaces() {
   };
 }
 
+// By the bubblewrap backend: the same boundary, made by another.
+std::vector<Enforcement> ByBubblewrap(const Finding& bubblewrap) {
+  std::vector<Enforcement> features;
+  for (const Requirement& item : Requirements()) {
+    features.push_back({item.feature, item.mechanism, item.best, item.note});
+  }
+  if (!bubblewrap.detail.ends_with(kSetuid)) return features;
+  for (Enforcement& item : features) {
+    if (item.feature != "limits.processes") continue;
+    item = {item.feature, "rlimit of the user, watching the tree", Level::kPartial,
+            "a setuid bubblewrap makes no user namespace to count in"};
+  }
+  return features;
+}
+
 }  // namespace
 
 std::vector<Finding> Examine() {
@@ -129,7 +144,11 @@ std::vector<Finding> Examine() {
 }
 
 std::vector<Enforcement> Enforceable(const std::vector<Finding>& findings) {
-  if (Choose(Backends(findings)) == Backend::kLandlock) return WithoutNamespaces();
+  Backend chosen = Choose(Backends(findings));
+  if (chosen == Backend::kLandlock) return WithoutNamespaces();
+  if (chosen == Backend::kBubblewrap) {
+    return ByBubblewrap(*std::ranges::find(findings, "bubblewrap", &Finding::feature));
+  }
   auto fatal = std::ranges::find_if(findings, IsFatal);
   std::vector<Enforcement> features;
   for (const Requirement& requirement : Requirements()) {

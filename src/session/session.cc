@@ -268,13 +268,11 @@ bool CannotBeMade(const Error& error) {
   return error.reason == Reason::kUserNamespaces || error.reason == Reason::kSetupFailed;
 }
 
-// The best one besides the namespaces of our own, which were tried.
-host::Backend ChooseOther() {
-  std::vector<host::BackendState> table = host::Backends(host::ExamineForChoice());
-  std::erase_if(table, [](const host::BackendState& state) {
-    return state.backend == host::Backend::kNamespaces;
-  });
-  return host::Choose(table);
+// The best one that this host can have, if that is not namespaces of our own.
+std::optional<host::Backend> ChooseOther() {
+  host::Backend best = host::Choose(host::Backends(host::ExamineForChoice()));
+  bool other = best != host::Backend::kNamespaces && best != host::Backend::kNone;
+  return other ? std::optional(best) : std::nullopt;
 }
 
 // Trying is the quickest way to know: a launch that fails has run nothing, and only
@@ -292,8 +290,9 @@ Result<Outcome> RunByBest(const Request& request, const spawn::SuperviseOptions&
   noticed.on_launch = [&](pid_t) { launched = true; };
   Result<Outcome> outcome = RunBy(host::Backend::kNamespaces, request, noticed, std::move(clone));
   if (outcome || launched || !CannotBeMade(outcome.error())) return outcome;
-  host::Backend next = ChooseOther();
-  if (next != host::Backend::kNone) return RunBy(next, request, options, nullptr);
+  if (std::optional<host::Backend> other = ChooseOther()) {
+    return RunBy(*other, request, options, nullptr);
+  }
   if (outcome.error().reason != Reason::kUserNamespaces) return outcome;
   return WithCause(std::move(outcome).error());
 }
@@ -321,8 +320,7 @@ Result<plan::Plan> Prepare(const Request& request) {
   if (request.backend) {
     ground.backend = *request.backend;
   } else if (!host::ExamineUserNamespaces().available) {
-    host::Backend other = ChooseOther();
-    if (other != host::Backend::kNone) ground.backend = other;
+    ground.backend = ChooseOther().value_or(ground.backend);
   }
   if (ground.backend == host::Backend::kBubblewrap) {
     CORDON_ASSIGN_OR_RETURN(ground.bubblewrap, host::ProbeBubblewrap());
@@ -380,12 +378,10 @@ Status LeaveRoot(Request& request, const std::optional<Unprivileged>& target) {
   Status left = BecomeUnprivileged(target.value_or(Unprivileged{}), std::move(directories));
   if (left) return left;
   if (left.error().code == Code::kUnsupported) return GiveUpPowers(Keep::kMapping);
-  bool choose = !request.backend && left.error().code == Code::kSystem;
-  if (!choose ||
-      host::Choose(host::Backends(host::ExamineForChoice())) != host::Backend::kLandlock) {
-    return left;
-  }
-  request.backend = host::Backend::kLandlock;
+  if (left.error().code != Code::kSystem) return left;
+  if (!request.backend) request.backend = ChooseOther();
+  bool wrapped = request.backend == host::Backend::kBubblewrap;
+  if (!wrapped && request.backend != host::Backend::kLandlock) return left;
   return LeaveRootBehind(request, target);
 }
 

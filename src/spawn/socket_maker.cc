@@ -173,6 +173,7 @@ Answer<void> SocketMaker::BindPath(const Caller& caller, int socket, const std::
   if (!directory.valid() || !caller.Waiting()) return Fail(EACCES);
   bool absolute = path.starts_with('/');
   bool steady =
+      !plan_.bubblewrap.setuid &&  // whose mounts we cannot enter
       LeadsTo(absolute ? caller.root() : directory.get(), path,
               absolute ? uapi::kResolveInRoot : uapi::kResolveBeneath, place->parent.get());
   int error = steady ? BindInside(pidfd_, directory.get(), static_cast<mode_t>(caller.Umask()),
