@@ -32,7 +32,7 @@ constexpr Subcommand kSubcommands[] = {
     {"shell", "[OPTIONS]", "An interactive shell inside", SetupShell},
     {"explain", "[OPTIONS] read|write|exec PATH | connect HOST[:PORT]",
      "May it? By which rule? What would allow it?", SetupExplain},
-    {"check", "[OPTIONS] url URL|-", "Ask a guard: may a tool fetch this URL?", SetupCheck},
+    {"check", "[OPTIONS] path|url|env|command VALUE|-", "Ask a guard about one value", SetupCheck},
     {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},
     {"policy", "show|check|diff|schema|init|trust", "Show, check, compare, start, trust policies",
      SetupPolicy},

@@ -453,7 +453,11 @@ Verdict Judge::Line(std::string_view text, std::vector<CommandFinding>* findings
   if (line->opaque) worst = Unknown("it may run what a variable holds");
   for (const SimpleCommand& command : line->commands) {
     Verdict verdict = Simple(command);
-    if (findings != nullptr) findings->push_back({Shown(command), verdict.effect, verdict.why});
+    if (findings != nullptr) {
+      bool named = !command.words.empty() && command.words[0].literal;
+      std::string name = named ? command.words[0].text : "";
+      findings->push_back({Shown(command), std::move(name), verdict.effect, verdict.why});
+    }
     worst = Worse(worst, verdict);
   }
   return worst;
