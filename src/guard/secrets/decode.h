@@ -24,7 +24,7 @@ struct Decoded {
 using DecodedSink = std::function<void(Decoded&)>;
 
 // Letters, digits and "+/_-": a run of them may be base64 or hex.
-inline constexpr size_t kMinRun = 16;
+inline constexpr size_t kMinRun = 20;
 bool IsRunByte(char c);
 
 // A run, with the lines that go on where it was wrapped.
@@ -34,10 +34,18 @@ struct Run {
   size_t line_end = 0;  // behind the first
 };
 
-// Calls `found` for each run of at least kMinRun bytes, in order.
-void FindRuns(std::string_view text, const std::function<void(const Run&)>& found);
+// The runs of at least kMinRun bytes, in order.
+class RunFinder {
+ public:
+  explicit RunFinder(std::string_view text) : text_(text) {}
+  bool Next(Run& run);
 
-// Readable stretches of at least 12 bytes that a run decodes to. All alignments are tried,
+ private:
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// Readable stretches of at least 14 bytes that a run decodes to. All alignments are tried,
 // for what stands before the encoded text may be of the same letters.
 void DecodeRun(std::string_view text, const Run& run, const DecodedSink& sink);
 

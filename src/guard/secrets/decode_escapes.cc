@@ -224,12 +224,13 @@ void DecodeSpacedHex(std::string_view text, const DecodedSink& sink) {
   }
   // "0x73, 0x6b" and "0x73,0x6b"
   for (size_t at = text.find("0x"); at != std::string_view::npos; at = text.find("0x", at + 2)) {
-    size_t step = text.substr(at + 4, 4) == ", 0x" ? 6 : text.substr(at + 4, 3) == ",0x" ? 5 : 0;
+    std::string_view behind = text.substr(std::min(text.size(), at + 4), 4);
+    size_t step = behind == ", 0x" ? 6 : behind.starts_with(",0x") ? 5 : 0;
     if (step == 0) continue;
     size_t end = at + 2;
     while (end + 1 < text.size() && HexNumber(text, end, 2) && text[end - 1] == 'x') end += step;
     EmitSpaced(text, at + 2, std::min(end, text.size()), step, sink);
-    at = end - step;
+    at = std::max(at, end - std::min(end, step));
   }
 }
 

@@ -1,6 +1,11 @@
 // Base64 and hex.
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 
 #include "guard/secrets/decode.h"
@@ -9,7 +14,7 @@ namespace cordon::guard {
 namespace {
 
 constexpr uint8_t kNone = 255;
-constexpr size_t kMinReadable = 12;  // bytes
+constexpr size_t kMinReadable = 14;  // bytes
 constexpr size_t kWrapAt = 40;       // a shorter line is not taken for one that was wrapped
 
 constexpr std::array<uint8_t, 256> MakeBase64() {
@@ -38,13 +43,20 @@ constexpr std::array<uint8_t, 256> MakeHex() {
 constexpr std::array<uint8_t, 256> kBase64 = MakeBase64();
 constexpr std::array<uint8_t, 256> kHex = MakeHex();
 
+// Zero bytes are let through for UTF-16.
+constexpr std::array<bool, 256> MakeReadable() {
+  std::array<bool, 256> table{};
+  for (size_t c = 0x20; c < 0x7f; ++c) table[c] = true;
+  table['\n'] = table['\t'] = table['\r'] = table[0] = true;
+  return table;
+}
+
+constexpr std::array<bool, 256> kReadable = MakeReadable();
+
 uint8_t Base64Value(char c) { return kBase64[static_cast<uint8_t>(c)]; }
 uint8_t HexValue(char c) { return kHex[static_cast<uint8_t>(c)]; }
 
-// Zero bytes are let through for UTF-16.
-bool IsReadable(uint8_t c) {
-  return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t' || c == '\r' || c == 0;
-}
+bool IsReadable(uint8_t c) { return kReadable[c]; }
 
 // The encoded letters of a run in one piece, and the place of each.
 struct Letters {
@@ -117,37 +129,64 @@ void EmitReadable(const Reading& reading, size_t begin, size_t end, const Decode
   if (zeros <= decoded.text.size() / 2 + 1) sink(decoded);
 }
 
-// Looks at three bytes of every twelve; only where they are readable, at their neighbours.
-void FindReadable(const Reading& reading, const DecodedSink& sink) {
-  size_t size = reading.size();
-  for (size_t at = 0; at + 3 <= size;) {
-    if (!IsReadable(reading.At(at)) || !IsReadable(reading.At(at + 1)) ||
-        !IsReadable(reading.At(at + 2))) {
-      at += 9;
+void EmitAround(const Reading& reading, size_t at, size_t& next, const DecodedSink& sink) {
+  size_t begin = at;
+  while (begin > 0 && IsReadable(reading.At(begin - 1))) --begin;
+  size_t end = at;
+  while (end < reading.size() && IsReadable(reading.At(end))) ++end;
+  if (end - begin >= kMinReadable) EmitReadable(reading, begin, end, sink);
+  next = std::max(next, end);
+}
+
+// A readable stretch holds a whole group at one of these places, so that of text that is
+// none, as most is, little is looked at.
+constexpr size_t kGroupsApart = 3;
+
+void FindReadableBase64(const Reading& reading, const DecodedSink& sink) {
+  std::string_view text = reading.letters.text;
+  size_t next = 0;  // bytes before this are dealt with
+  for (size_t at = reading.phase; at + 4 <= text.size(); at += 4 * kGroupsApart) {
+    uint32_t group = static_cast<uint32_t>(Base64Value(text[at])) << 18 |
+                     static_cast<uint32_t>(Base64Value(text[at + 1])) << 12 |
+                     static_cast<uint32_t>(Base64Value(text[at + 2])) << 6 |
+                     Base64Value(text[at + 3]);
+    if ((group & 0x808080) != 0) continue;
+    size_t byte = (at - reading.phase) / 4 * 3;
+    if (byte < next || !IsReadable(static_cast<uint8_t>(group >> 16)) ||
+        !IsReadable(static_cast<uint8_t>(group >> 8)) || !IsReadable(static_cast<uint8_t>(group))) {
       continue;
     }
-    size_t begin = at;
-    while (begin > 0 && IsReadable(reading.At(begin - 1))) --begin;
-    size_t end = at + 3;
-    while (end < size && IsReadable(reading.At(end))) ++end;
-    if (end - begin >= kMinReadable) EmitReadable(reading, begin, end, sink);
-    at = end + 1;
+    EmitAround(reading, byte, next, sink);
+  }
+}
+
+void FindReadableHex(const Reading& reading, const DecodedSink& sink) {
+  size_t next = 0;
+  for (size_t at = 0; at + 1 < reading.size(); at += kMinReadable / 2) {
+    if (at < next || !IsReadable(reading.At(at)) || !IsReadable(reading.At(at + 1))) continue;
+    EmitAround(reading, at, next, sink);
   }
 }
 
 void DecodeHexIn(const Letters& letters, const DecodedSink& sink) {
-  for (size_t i = 0; i < letters.text.size(); ++i) {
-    size_t end = i;
+  constexpr size_t kShortest = 2 * kMinReadable;
+  size_t from = 0;
+  for (size_t at = kShortest - 1; at < letters.text.size(); at += kShortest) {
+    if (HexValue(letters.text[at]) == kNone) continue;
+    size_t begin = at;
+    while (begin > from && HexValue(letters.text[begin - 1]) != kNone) --begin;
+    size_t end = at;
     while (end < letters.text.size() && HexValue(letters.text[end]) != kNone) ++end;
-    if (end - i >= 2 * kMinReadable) {
-      Letters part{.text = letters.text.substr(i, end - i), .first = letters.first + i};
+    from = end;
+    if (end - begin >= kShortest) {
+      Letters part{.text = letters.text.substr(begin, end - begin), .first = letters.first + begin};
       if (!letters.places.empty()) {
-        part.places.assign(letters.places.begin() + static_cast<ptrdiff_t>(i),
+        part.places.assign(letters.places.begin() + static_cast<ptrdiff_t>(begin),
                            letters.places.begin() + static_cast<ptrdiff_t>(end));
       }
-      for (size_t phase = 0; phase < 2; ++phase) FindReadable({part, phase, true}, sink);
+      for (size_t phase = 0; phase < 2; ++phase) FindReadableHex({part, phase, true}, sink);
     }
-    i = end;
+    at = std::max(at, end - 1);
   }
 }
 
@@ -177,6 +216,49 @@ size_t RunEnd(std::string_view text, size_t at) {
   return at;
 }
 
+#ifdef __SSE2__
+
+uint64_t RunBits16(const char* text) {
+  __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+  auto within = [](__m128i value, char most) {
+    return _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(most)), value);
+  };
+  __m128i letters =
+      within(_mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a')), 25);
+  __m128i digits = within(_mm_sub_epi8(bytes, _mm_set1_epi8('/')), 10);  // and the slash
+  __m128i others = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('+')),
+                                _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')),
+                                             _mm_cmpeq_epi8(bytes, _mm_set1_epi8('_'))));
+  __m128i all = _mm_or_si128(letters, _mm_or_si128(digits, others));
+  return static_cast<uint32_t>(_mm_movemask_epi8(all));
+}
+
+#else
+
+uint64_t RunBits16(const char* text) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < 16; ++i) bits |= static_cast<uint64_t>(IsRunByte(text[i])) << i;
+  return bits;
+}
+
+#endif
+
+uint64_t RunBits64(const char* text) {
+  return RunBits16(text) | RunBits16(text + 16) << 16 | RunBits16(text + 32) << 32 |
+         RunBits16(text + 48) << 48;
+}
+
+// Which of the 128 bytes from `at` on are of a run; those behind the end are not.
+unsigned __int128 RunBits(std::string_view text, size_t at) {
+  std::array<char, 128> last{};
+  const char* from = text.data() + at;
+  if (text.size() - at < last.size()) {
+    text.copy(last.data(), last.size(), at);
+    from = last.data();
+  }
+  return static_cast<unsigned __int128>(RunBits64(from + 64)) << 64 | RunBits64(from);
+}
+
 Run Extend(std::string_view text, size_t begin, size_t end) {
   Run run{begin, end, end};
   size_t length = end - begin;
@@ -199,27 +281,29 @@ Run Extend(std::string_view text, size_t begin, size_t end) {
 
 bool IsRunByte(char c) { return Base64Value(c) != kNone; }
 
-void FindRuns(std::string_view text, const std::function<void(const Run&)>& found) {
-  size_t from = 0;  // nothing before belongs to a run that is still to be found
-  for (size_t at = kMinRun - 1; at < text.size(); at += kMinRun) {
-    if (!IsRunByte(text[at])) continue;
-    size_t begin = at;
-    while (begin > from && IsRunByte(text[begin - 1])) --begin;
-    size_t end = RunEnd(text, at);
-    from = end;
-    if (end - begin >= kMinRun) {
-      Run run = Extend(text, begin, end);
-      found(run);
-      from = run.end;
-    }
-    at = std::max(at, from - 1);
+bool RunFinder::Next(Run& run) {
+  for (; at_ < text_.size(); at_ += 64) {
+    unsigned __int128 bits = RunBits(text_, at_);
+    // Bit i stays where kMinRun bits from i on are set.
+    bits &= bits >> 1;
+    bits &= bits >> 2;
+    bits &= bits >> 4;
+    bits &= bits >> 8;
+    bits &= bits >> (kMinRun - 16);
+    auto starts = static_cast<uint64_t>(bits);
+    if (starts == 0) continue;
+    size_t begin = at_ + static_cast<size_t>(std::countr_zero(starts));
+    run = Extend(text_, begin, RunEnd(text_, begin));
+    at_ = run.end;
+    return true;
   }
+  return false;
 }
 
 void DecodeRun(std::string_view text, const Run& run, const DecodedSink& sink) {
   Letters letters = Gather(text, run);
   DecodeHexIn(letters, sink);
-  for (size_t phase = 0; phase < 4; ++phase) FindReadable({letters, phase, false}, sink);
+  for (size_t phase = 0; phase < 4; ++phase) FindReadableBase64({letters, phase, false}, sink);
 }
 
 }  // namespace cordon::guard

@@ -150,24 +150,29 @@ void SecretEngine::FindKnown(const Layer& layer) {
 }
 
 void SecretEngine::FindInRuns(const Layer& layer) {
-  FindRuns(layer.text, [&](const Run& run) {
+  DecodedSink sink = [&](Decoded& decoded) { ScanDecoded(layer, decoded); };
+  RunFinder finder(layer.text);
+  for (Run run; finder.Next(run);) {
     TryRunRules(layer, run);
-    if (layer.depth == kMaxDepth) return;
-    DecodeRun(layer.text, run, [&](Decoded& decoded) { ScanDecoded(layer, decoded); });
-  });
+    if (layer.depth < kMaxDepth) DecodeRun(layer.text, run, sink);
+  }
 }
 
 void SecretEngine::TryRunRules(const Layer& layer, const Run& run) {
   for (size_t at = run.begin; at < run.line_end; ++at) {
+    for (uint32_t number : rules_.run_rules) TryRunRule(layer, number, at);
     // What was decoded may stand behind letters that were not meant to be a part of it.
-    if (at > run.begin && layer.text[at - 1] != '/' && layer.depth == 0) continue;
-    for (uint32_t number : rules_.run_rules) {
-      const SecretRule& rule = rules_.rules[number];
-      bool starts = std::any_of(
-          rule.prefixes.begin(), rule.prefixes.end(),
-          [&](std::string_view prefix) { return layer.text.substr(at).starts_with(prefix); });
-      if (starts && rules_.enabled[number] != 0) MatchAt(layer, rule, at);
-    }
+    if (layer.depth > 0) continue;
+    size_t slash = layer.text.substr(at, run.line_end - at).find('/');
+    at = slash == std::string_view::npos ? run.line_end : at + slash;
+  }
+}
+
+void SecretEngine::TryRunRule(const Layer& layer, uint32_t number, size_t at) {
+  const SecretRule& rule = rules_.rules[number];
+  for (std::string_view prefix : rule.prefixes) {
+    bool starts = layer.text.compare(at, prefix.size(), prefix) == 0;
+    if (starts && rules_.enabled[number] != 0) MatchAt(layer, rule, at);
   }
 }
 

@@ -57,6 +57,7 @@ class SecretEngine {
   void FindKnown(const Layer& layer);
   void FindInRuns(const Layer& layer);
   void TryRunRules(const Layer& layer, const Run& run);
+  void TryRunRule(const Layer& layer, uint32_t number, size_t at);
   void Candidate(const Layer& layer, uint32_t rule, size_t begin, size_t end);
   void OpenWindow(const Layer& layer, uint32_t rule, size_t begin, size_t end);
   void CloseWindows(const Layer& layer);

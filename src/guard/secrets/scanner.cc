@@ -1,6 +1,7 @@
 #include "guard/secrets/scanner.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "guard/secrets/engine.h"
@@ -16,11 +17,26 @@ constexpr size_t kWrapAt = 40;
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
+// Eight bytes at a time: all of every input goes through here.
+uint64_t CountLines(std::string_view text) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kLow = 0x7f * kOnes;
+  uint64_t lines = 0;
+  for (; text.size() >= sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) {
+    uint64_t bytes;
+    std::memcpy(&bytes, text.data(), sizeof(bytes));
+    bytes ^= '\n' * kOnes;                              // zero where there was a line's end
+    uint64_t others = ((bytes & kLow) + kLow) | bytes;  // top bit set in all the rest
+    lines += ((~others & ~kLow) >> 7) * kOnes >> 56;
+  }
+  return lines + static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
 // Counts lines as the input goes by.
 class Lines {
  public:
   void Skip(std::string_view text) {
-    line_ += static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    line_ += CountLines(text);
     size_t last = text.rfind('\n');
     column_ = last == std::string_view::npos ? column_ + text.size() : text.size() - last;
   }

@@ -31,11 +31,21 @@ bool HoldsAny(std::string_view text, const std::array<std::string_view, N>& word
   });
 }
 
-constexpr std::array<std::string_view, 24> kPlaceholders = {
-    "example", "xxxxx",    "placeholder", "changeme", "change_me", "change-me",
-    "your_",   "your-",    "yourtoken",   "yourkey",  "yourapi",   "dummy",
-    "insert",  "redacted", "abcdefgh",    "01234567", "12345678",  "...",
-    "*****",   "-here",    "_here",       "______",   "replace",   "foobar"};
+constexpr std::array<std::string_view, 28> kPlaceholders = {
+    "example",  "xxxxx",     "placeholder", "changeme", "change_me", "change-me", "your_",
+    "your-",    "yourtoken", "yourkey",     "yourapi",  "dummy",     "insert",    "redacted",
+    "abcdefgh", "01234567",  "12345678",    "...",      "*****",     "-here",     "_here",
+    "______",   "replace",   "foobar",      "sha256",   "sha512",    "sha1and",   "hmac"};
+
+// Of RFC 5849, 6749 and 7617 and of jwt.io, which many texts quote.
+constexpr std::array<std::string_view, 8> kQuoted = {"czZCaGRSa3F0Mz",
+                                                     "tGzv3JOkF0XG5Qx2TlKWIA",
+                                                     "2YotnFZFEjr1zCsicMWpAA",
+                                                     "SplxlOBeZQQYbYS6WxSbIA",
+                                                     "0685bd9184jfhq22",
+                                                     "7Fjfp0ZBr1KtDRbnfVdmIw",
+                                                     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",
+                                                     "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"};
 
 constexpr std::array<std::string_view, 44> kHarmless = {
     "public",      "pub_key",   "pubkey",    "primary",    "foreign",   "key_id",   "keyid",
@@ -96,10 +106,26 @@ bool LooksLikePlaceholder(std::string_view text) {
       text.starts_with("$(") || text.starts_with("%(")) {
     return true;
   }
-  return Entropy(text) < 1.5 || HoldsAny(Lower(text), kPlaceholders);
+  return Entropy(text) < 1.5 || HoldsAny(Lower(text), kPlaceholders) || HoldsAny(text, kQuoted);
 }
 
+namespace {
+
+// A name of a program's is made of short words; so are versions, dates and host names.
+std::string_view LongestPart(std::string_view text) {
+  std::string_view longest;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find_first_of("._:/-", begin), text.size());
+    if (end - begin > longest.size()) longest = text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return longest;
+}
+
+}  // namespace
+
 bool LooksRandom(std::string_view text) {
+  if (LongestPart(text).size() < std::min<size_t>(9, text.size())) return false;
   std::array<size_t, 4> counts{};
   for (char c : text) ++counts[static_cast<size_t>(Class(c))];
   size_t letters = counts[0] + counts[1];

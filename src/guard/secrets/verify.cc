@@ -79,6 +79,18 @@ std::string Preview(const SecretRule& rule, std::string_view secret) {
   return std::string(shown) + "…[" + std::to_string(secret.size()) + "]";
 }
 
+bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// A few letters that start a token turn up in any long stretch of base64. A token stands
+// behind something else than a letter.
+bool IsInsideBlob(std::string_view text, size_t begin, size_t end) {
+  bool plain = end - begin >= 3 && IsLetterOrDigit(text[begin + 2]) &&
+               IsLetterOrDigit(text[begin]) && IsLetterOrDigit(text[begin + 1]);
+  if (!plain) return false;
+  bool joined = begin > 0 && (IsLetterOrDigit(text[begin - 1]) || text[begin - 1] == '+');
+  return joined || (end < text.size() && text[end] == '+');
+}
+
 int Rank(const SecretRule& rule) {
   if (rule.IsGeneric()) return 4;
   if (rule.kind == RuleSpec::Kind::kAssigned) return 3;
@@ -113,6 +125,7 @@ void SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at
   Groups groups;
   size_t limit = std::min(layer.text.size(), at + kLongestMatch);
   if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) return;
+  if (layer.depth == 0 && IsInsideBlob(layer.text, at, at + groups[0].size())) return;
   std::string_view secret = Secret(rule, groups);
   if (!secret.empty() && Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
 }
