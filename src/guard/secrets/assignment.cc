@@ -1,5 +1,6 @@
 #include "guard/secrets/assignment.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 
@@ -7,6 +8,7 @@ namespace cordon::guard {
 namespace {
 
 constexpr size_t kLongestName = 64;
+constexpr size_t kLongestValue = 4096;
 
 bool IsNameByte(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
@@ -52,13 +54,13 @@ std::optional<Assignment> ParseAssignment(std::string_view text, size_t begin, s
   if (behind == at) return std::nullopt;
   at = Skip(text, behind, " \t=", 8);
   size_t opened = Skip(text, at, "'\"`\\(@", 4);
-  found.quoted = text.substr(at, opened - at).find_first_of("'\"`") != std::string_view::npos;
+  bool quoted = text.substr(at, opened - at).find_first_of("'\"`") != std::string_view::npos;
   found.value = SkipScheme(text, opened);
+  std::string_view ends = quoted ? "'\"`\\ \t\r\n" : " \t\r\n'\"`;,<&)]}\\|#";
+  size_t most = std::min(text.size(), found.value + kLongestValue);
+  found.value_end = found.value;
+  while (found.value_end < most && !ends.contains(text[found.value_end])) ++found.value_end;
   return found;
-}
-
-bool IsValueEnd(std::string_view text, size_t at) {
-  return at >= text.size() || std::string_view(" \t\r\n'\"`;,<&)]}\\|#").contains(text[at]);
 }
 
 }  // namespace cordon::guard

@@ -134,19 +134,17 @@ void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin
   // The same value is found by each keyword in front of it.
   Window& seen = windows_[number];
   std::optional<Assignment> found = ParseAssignment(layer.text, begin, end);
-  if (!found || found->value >= layer.text.size() || found->value < seen.end) return;
+  if (!found || found->value_end == found->value || found->value < seen.end) return;
   const SecretRule& rule = rules_.rules[number];
   if (rule.IsGeneric() && IsHarmlessName(found->name)) return;
-  size_t limit = std::min(layer.text.size(), found->value + kLongestLine);
   Groups groups;
-  if (!Match(rule.regex.get(), layer.text, found->value, limit, re2::RE2::ANCHOR_START, groups)) {
+  if (!Match(rule.regex.get(), layer.text, found->value, found->value_end, re2::RE2::ANCHOR_BOTH,
+             groups)) {
     return;
   }
-  std::string_view secret = Secret(rule, groups);
-  size_t stop = found->value + groups[0].size();
-  if (secret.empty() || !IsValueEnd(layer.text, stop)) return;
   if (seen.end == 0) open_.push_back(number);
-  seen.end = stop;
+  seen.end = found->value_end;
+  std::string_view secret = Secret(rule, groups);
   if (Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
 }
 
@@ -154,7 +152,8 @@ bool SecretEngine::Judge(const Layer& layer, const SecretRule& rule, std::string
                          std::string_view secret) const {
   if (rule.entropy > 0 && Entropy(secret) <= rule.entropy) return false;
   if (rule.source == SecretRule::Source::kOurs && LooksLikePlaceholder(secret)) return false;
-  if (rule.random && !LooksRandom(secret)) return false;
+  // The name of a service, and a length that fits, say much already.
+  if (rule.random && !LooksRandom(secret, rule.IsGeneric() ? 0.5 : 0.7)) return false;
   if (!rule.but_not.empty() && rule.but_not.Matches(secret)) return false;
   if (options_.inline_allow == SecretScanOptions::InlineAllow::kHonour) {
     std::string_view line = LineOf(layer.text, match);
