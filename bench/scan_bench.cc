@@ -100,7 +100,7 @@ void Re2Set(benchmark::State& state) {
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   re2::RE2::Set set(options, re2::RE2::UNANCHORED);
   for (const DefaultRule& rule : DefaultRules()) {
-    if (IsPattern(rule)) set.Add(std::string(rule.regex), nullptr);
+    if (IsPattern(rule)) set.Add(std::string(DefaultText(rule.regex)), nullptr);
   }
   set.Compile();
   constexpr size_t kPart = 1 << 20;  // it is slow
@@ -120,7 +120,7 @@ void Pcre2Jit(benchmark::State& state) {
     if (!IsPattern(rule)) continue;
     int error = 0;
     PCRE2_SIZE offset = 0;
-    std::string regex(rule.regex);
+    std::string regex(DefaultText(rule.regex));
     pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(regex.data()), regex.size(), 0,
                                      &error, &offset, nullptr);
     if (code == nullptr) continue;

@@ -1,14 +1,13 @@
 // Layers and candidates. What becomes of a candidate is in verify.cc.
 #include "guard/secrets/engine.h"
 
-#include <hs/hs_runtime.h>
-
 #include <algorithm>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "guard/secrets/default_rules.h"
+#include "guard/secrets/vectorscan.h"
 
 namespace cordon::guard {
 namespace {
@@ -106,12 +105,14 @@ void SecretEngine::FindByOurKeywords(const Layer& layer) {
     static_cast<std::vector<KeywordHit>*>(context)->push_back({id, static_cast<uint32_t>(to)});
     return 0;
   };
-  hs_scan(rules_.database.get(), layer.text.data(), static_cast<unsigned>(layer.text.size()), 0,
-          scratch_.get(), on_match, &keyword_hits_);
+  ChosenVectorscan().scan(rules_.database.get(), layer.text.data(),
+                          static_cast<unsigned>(layer.text.size()), 0, scratch_.get(), on_match,
+                          &keyword_hits_);
   std::span<const DefaultKeyword> keywords = DefaultKeywords();
+  std::span<const uint16_t> keyword_rules = DefaultKeywordRules();
   for (const KeywordHit& hit : keyword_hits_) {
     const DefaultKeyword& keyword = keywords[hit.keyword];
-    for (uint16_t rule : keyword.rules) {
+    for (uint16_t rule : keyword_rules.subspan(keyword.rules.first, keyword.rules.count)) {
       Candidate(layer, rule, hit.end - keyword.length, hit.end);
     }
   }
@@ -170,7 +171,8 @@ void SecretEngine::TryRunRules(const Layer& layer, const Run& run) {
 
 void SecretEngine::TryRunRule(const Layer& layer, uint32_t number, size_t at) {
   const SecretRule& rule = rules_.rules[number];
-  for (std::string_view prefix : rule.prefixes) {
+  for (Piece piece : rule.prefixes) {
+    std::string_view prefix = DefaultText(piece);
     bool starts = layer.text.compare(at, prefix.size(), prefix) == 0;
     if (starts && rules_.enabled[number] != 0) MatchAt(layer, rule, at);
   }

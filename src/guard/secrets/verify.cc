@@ -72,7 +72,8 @@ uint32_t Fingerprint(std::string_view rule, std::string_view secret) {
 std::string Preview(const SecretRule& rule, std::string_view secret) {
   std::string_view shown;
   if (rule.kind == RuleSpec::Kind::kAt && rule.source == SecretRule::Source::kOurs) {
-    for (std::string_view prefix : rule.prefixes) {
+    for (Piece piece : rule.prefixes) {
+      std::string_view prefix = DefaultText(piece);
       if (secret.starts_with(prefix) && prefix.size() > shown.size()) shown = prefix;
     }
   }
