@@ -22,7 +22,7 @@ struct Verdict {
   std::string why;
 };
 
-Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? b : a; }
+Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? std::move(b) : std::move(a); }
 
 // Whether one of the words in `list`, between spaces, is `word`.
 bool Lists(std::string_view list, std::string_view word) {
