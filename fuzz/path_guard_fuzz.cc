@@ -23,7 +23,7 @@ void Require(bool holds) {
 
 // Made once, and left to the machine's cleaning of /tmp.
 const std::string& Tree() {
-  static const std::string top = [] {
+  static const std::string kTop = [] {
     char name[] = "/tmp/cordon-path-fuzz-XXXXXX";
     std::string made = mkdtemp(name);
     for (const char* directory : {"/w", "/w/d", "/w/d/e", "/out"}) {
@@ -41,7 +41,7 @@ const std::string& Tree() {
     }
     return made;
   }();
-  return top;
+  return kTop;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(path.find('\0') == path.npos);
   }
   // What can be opened beneath the root is allowed; /proc aside, where no link is followed.
-  static const int root = cordon::sys::OpenRoot(rules.root)->release();
-  if (cordon::sys::OpenDirectoryBeneath(root, path)) Require(decision.allowed);
+  static const int kRoot = cordon::sys::OpenRoot(rules.root)->release();
+  if (cordon::sys::OpenDirectoryBeneath(kRoot, path)) Require(decision.allowed);
   return 0;
 }

@@ -22,7 +22,7 @@ struct Verdict {
   std::string why;
 };
 
-Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? b : a; }
+Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? std::move(b) : std::move(a); }
 
 // Whether one of the words in `list`, between spaces, is `word`.
 bool Lists(std::string_view list, std::string_view word) {
@@ -43,7 +43,7 @@ struct Entry {
 using Table = std::unordered_map<std::string, std::vector<Entry>>;
 
 const Table& Commands() {
-  static const Table table = [] {
+  static const Table kTable = [] {
     Table made;
     for (const CommandRow& row : CommandRows()) {
       for (const std::string& command : base::Split(row.names, '|')) {
@@ -54,7 +54,7 @@ const Table& Commands() {
     }
     return made;
   }();
-  return table;
+  return kTable;
 }
 
 const Wrapper* FindWrapper(std::string_view name) {
