@@ -52,8 +52,9 @@ void DecodeRun(std::string_view text, const Run& run, const DecodedSink& sink);
 // Lines with %XX, \xXX, \uXXXX, \NNN, \/ or &#NN; that stand for plain characters.
 void DecodeEscapes(std::string_view text, const DecodedSink& sink);
 
-// Bytes in hex with a separator: "73:6b", "73 6b", "0x73, 0x6b".
+// Bytes in hex with a separator, "73:6b" or "73 6b", and as a C array, "0x73, 0x6b".
 void DecodeSpacedHex(std::string_view text, const DecodedSink& sink);
+void DecodeHexArray(std::string_view text, const DecodedSink& sink);
 
 // UTF-16 of either order.
 void DecodeWide(std::string_view text, const DecodedSink& sink);
