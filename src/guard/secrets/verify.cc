@@ -137,7 +137,7 @@ void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin
   std::optional<Assignment> found = ParseAssignment(layer.text, begin, end);
   if (!found || found->value_end == found->value || found->value < seen.end) return;
   const SecretRule& rule = rules_.rules[number];
-  if (rule.IsGeneric() && IsHarmlessName(found->name)) return;
+  if (rule.IsGeneric() && (found->loose || IsHarmlessName(found->name))) return;
   Groups groups;
   if (!Match(rule.regex.get(), layer.text, found->value, found->value_end, re2::RE2::ANCHOR_BOTH,
              groups)) {
