@@ -278,6 +278,26 @@ Run Extend(std::string_view text, size_t begin, size_t end) {
 
 bool IsRunByte(char c) { return Base64Value(c) != kNone; }
 
+Decoded JoinLines(std::string_view text, size_t at) {
+  constexpr size_t kShortest = 12;  // what is left of a word on its first line
+  constexpr int kMostLines = 8;
+  auto is_word = [&](size_t i) {
+    return i < text.size() && (IsRunByte(text[i]) || text[i] == '.');
+  };
+  Decoded joined{.encoding = "wrapped"};
+  for (int lines = 0; lines < kMostLines; ++lines) {
+    size_t begin = at;
+    for (; is_word(at); ++at) {
+      joined.text += text[at];
+      joined.spans.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)});
+    }
+    size_t next = at - begin < kShortest ? 0 : NextLine(text, at);
+    if (next == 0) return lines == 0 ? Decoded{} : joined;
+    at = next;
+  }
+  return joined;
+}
+
 bool RunFinder::Next(Run& run) {
   uint64_t here = RunBits(text_, at_);
   for (; at_ < text_.size(); at_ += 64) {
