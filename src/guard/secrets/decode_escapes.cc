@@ -160,15 +160,15 @@ Decoded Unescape(std::string_view text, size_t begin, size_t end, std::string_vi
 
 bool IsSeparator(char c) { return c == ':' || c == ' ' || c == '-' || c == ','; }
 
-constexpr std::array<bool, 256> MakeSpacedBytes() {
-  std::array<bool, 256> table{};
+constexpr std::array<uint8_t, 256> MakeSpacedBytes() {
+  std::array<uint8_t, 256> table{};
   for (std::string_view bytes = "0123456789abcdefABCDEF: -,"; char c : bytes) {
-    table[static_cast<uint8_t>(c)] = true;
+    table[static_cast<uint8_t>(c)] = 1;
   }
   return table;
 }
 
-constexpr std::array<bool, 256> kSpacedByte = MakeSpacedBytes();
+constexpr std::array<uint8_t, 256> kSpacedByte = MakeSpacedBytes();
 
 // Whether six bytes could be of "73:6b:": this is asked often, and the answer is no.
 bool MayBeSpaced(const char* text) {
