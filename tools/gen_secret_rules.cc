@@ -5,7 +5,7 @@
 #include <hs/hs.h>
 #include <re2/re2.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -104,8 +104,11 @@ bool WriteDatabase(const Keywords& keywords, const char* path) {
   char* bytes = nullptr;
   size_t size = 0;
   if (hs_serialize_database(database, &bytes, &size) != HS_SUCCESS) return false;
-  std::ofstream(path, std::ios::binary).write(bytes, static_cast<std::streamsize>(size));
-  return true;
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes, static_cast<std::streamsize>(size));
+  hs_free_database(database);
+  std::free(bytes);
+  return out.good();
 }
 
 // All texts of the tables in one, each once.

@@ -27,6 +27,24 @@ size_t SkipOperator(std::string_view text, size_t at) {
                                                                                                : at;
 }
 
+// The letters in front of a string: b"…", u'…', @"…".
+size_t SkipPrefix(std::string_view text, size_t at) {
+  bool prefix = at + 1 < text.size() && std::string_view("bBuUrRfFL@").contains(text[at]) &&
+                std::string_view("'\"`").contains(text[at + 1]);
+  return prefix ? at + 1 : at;
+}
+
+bool IsQuote(char c) { return c == '\'' || c == '"' || c == '`'; }
+
+// With no operator: `#define NAME "value"`, `name('value')`, `--name value`. The name ends at
+// `to`, words behind it at `at`. Where the value or its quote starts, or 0.
+size_t GivenDirectly(std::string_view text, std::string_view name, size_t to, size_t at) {
+  if (to + 1 >= text.size()) return 0;
+  if (text[to] == '(' && IsQuote(text[to + 1])) return to + 1;
+  if (name.starts_with("--") && text[to] == ' ') return to + 1;
+  return at > to && at < text.size() && IsQuote(text[at]) && text[at - 1] == ' ' ? at : 0;
+}
+
 size_t SkipScheme(std::string_view text, size_t at) {
   for (std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token "}) {
     if (text.substr(at, scheme.size()) == scheme) return at + scheme.size();
@@ -49,11 +67,18 @@ std::optional<Assignment> ParseAssignment(std::string_view text, size_t begin, s
          (IsNameByte(text[at]) || text[at] == ' ' || text[at] == '\t')) {
     ++at;
   }
-  at = Skip(text, at, " \t'\"\\])`", 4);
-  size_t behind = SkipOperator(text, at);
-  if (behind == at) return std::nullopt;
-  at = Skip(text, behind, " \t=", 8);
-  size_t opened = Skip(text, at, "'\"`\\(@", 4);
+  size_t closed = Skip(text, at, " \t'\"\\])`", 4);
+  size_t behind = SkipOperator(text, closed);
+  if (behind == closed) {
+    at = GivenDirectly(text, found.name, to, at);
+    if (at == 0) return std::nullopt;
+    found.loose = !found.name.starts_with("--") || found.name.ends_with('s');
+  } else {
+    at = Skip(text, behind, " \t=\r\n", 24);
+    found.loose = text.substr(behind, at - behind).contains('\n');
+  }
+  size_t opened = SkipPrefix(text, at);
+  opened = Skip(text, opened, " '\"`\\(@[", 4);
   bool quoted = text.substr(at, opened - at).find_first_of("'\"`") != std::string_view::npos;
   found.value = SkipScheme(text, opened);
   std::string_view ends = quoted ? "'\"`\\ \t\r\n" : " \t\r\n'\"`;,<&)]}\\|#";

@@ -87,6 +87,7 @@ void SecretEngine::ScanLayer(const Layer& layer) {
   auto sink = [&](Decoded& decoded) { ScanDecoded(layer, decoded); };
   DecodeEscapes(layer.text, sink);
   DecodeSpacedHex(layer.text, sink);
+  DecodeHexArray(layer.text, sink);
   DecodeWide(layer.text, sink);
   DecodeGzip(layer.text, std::min(budget_, kUnpacked), sink);
 }
@@ -173,8 +174,8 @@ void SecretEngine::TryRunRule(const Layer& layer, uint32_t number, size_t at) {
   const SecretRule& rule = rules_.rules[number];
   for (Piece piece : rule.prefixes) {
     std::string_view prefix = DefaultText(piece);
-    bool starts = layer.text.compare(at, prefix.size(), prefix) == 0;
-    if (starts && rules_.enabled[number] != 0) MatchAt(layer, rule, at);
+    if (layer.text[at] != prefix[0] || rules_.enabled[number] == 0) continue;
+    if (layer.text.compare(at, prefix.size(), prefix) == 0) MatchAt(layer, rule, at);
   }
 }
 

@@ -40,6 +40,7 @@ class SecretEngine {
     const Layer* outer = nullptr;
     const Decoded* decoded = nullptr;
     int depth = 0;
+    bool wrapped = false;  // lines were joined to get it
   };
   struct KeywordHit {
     uint32_t keyword;
@@ -63,6 +64,7 @@ class SecretEngine {
   void CloseWindows(const Layer& layer);
   void Search(const Layer& layer, const SecretRule& rule, size_t begin, size_t end);
   void MatchAt(const Layer& layer, const SecretRule& rule, size_t at);
+  void TryWrapped(const Layer& layer, const SecretRule& rule, size_t at);
   void TryAssigned(const Layer& layer, uint32_t rule, size_t begin, size_t end);
   bool Judge(const Layer& layer, const SecretRule& rule, std::string_view match,
              std::string_view secret) const;

@@ -198,6 +198,12 @@ Result<SecretRules> LoadSecretRules(const SecretRuleSources& sources) {
   }
   IndexKeywords(keywords, *data);
   data->enabled.assign(data->rules.size(), 1);
+  // A file's rule stands for ours of the same id.
+  for (const RuleSpec& spec : data->specs) {
+    for (size_t i = 0; i + data->specs.size() < data->rules.size(); ++i) {
+      if (data->rules[i].id == spec.id) data->enabled[i] = 0;
+    }
+  }
   Disable(sources.disabled, *data);
   for (const RuleFileSpec& file : files) Disable(file.disabled, *data);
   if (!sources.allow.empty()) {

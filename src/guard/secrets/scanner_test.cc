@@ -95,6 +95,49 @@ TEST(SecretScanner, LooksIntoEncodings) {
   }
 }
 
+TEST(SecretScanner, FindsATokenThatWasWrapped) {
+  for (const std::string line_break : {"\n", "\r\n  ", "\\n", "\" +\n    \""}) {
+    std::string text = "x " + kToken.substr(0, 22) + line_break + kToken.substr(22) + " y";
+    std::vector<SecretFinding> found = FindSecrets(Rules(), text);
+    ASSERT_EQ(found.size(), 1U) << text;
+    EXPECT_EQ(found[0].rule, "github-pat");
+    EXPECT_EQ(RedactSecrets(Rules(), text), "x [REDACTED:github-pat] y");
+  }
+}
+
+TEST(SecretScanner, KnowsManyWaysToAssign) {
+  SecretRules rules = Rules();
+  const std::string value = std::string("kb3fgupdd23vxaem") + "zgvth2fnpdjjahos";
+  for (const std::string form : {"adafruit_key = \"V\"",
+                                 "var adafruitKey string = \"V\"",
+                                 "adafruitKey := `V`",
+                                 "$adafruitKey .= 'V';",
+                                 "<adafruitKey>V</adafruitKey>",
+                                 "<adafruitKey>\n  V\n</adafruitKey>",
+                                 "adafruit_key: V",
+                                 "adafruit_key:\n  V\n",
+                                 "ADAfruit_KEY ::= V",
+                                 "adafruit_KEY?=V",
+                                 "set(\"adafruit_KEY\", \"V\")",
+                                 "'adafruit' => 'V'",
+                                 "?adafruit_key=V&x=1",
+                                 "adafruit_key = b'V'",
+                                 "adafruitKey ||= \"V\"",
+                                 "if (adafruitKey == \"V\")",
+                                 "--adafruit-key V",
+                                 "#define adafruit_KEY \"V\"",
+                                 "adafruitKey('V')",
+                                 "{\\\"adafruit\\\": \\\"V\\\"}",
+                                 "adafruitKey = @\"V\"",
+                                 "adafruit: [V]"}) {
+    std::string text = form;
+    text.replace(text.find('V'), 1, value);
+    EXPECT_EQ(FindSecrets(rules, text).size(), 1U) << text;
+  }
+  EXPECT_TRUE(FindSecrets(rules, "adafruit " + value).empty());
+  EXPECT_TRUE(FindSecrets(rules, "key_of(" + value + ")").empty());
+}
+
 TEST(SecretScanner, GoesThreeDeepAndNoDeeper) {
   std::string text = kToken;
   for (int i = 0; i < 4; ++i) text = base::ToBase64(text);
@@ -235,6 +278,12 @@ stopwords = ["sample"]
   EXPECT_EQ(FindSecrets(rules, "zz123456", {.path = "a.conf"}).size(), 1U);
   EXPECT_TRUE(FindSecrets(rules, "zz123456", {.path = "a.c"}).empty());
   EXPECT_TRUE(FindSecrets(rules, kToken).empty());
+}
+
+TEST(SecretRuleFiles, MayAskForAPathAlone) {
+  SecretRules rules = Rules(File("[[rules]]\nid = \"p12\"\npath = '\\.p12$'\n"));
+  EXPECT_EQ(FindSecrets(rules, "x", {.path = "a.p12"}).size(), 1U);
+  EXPECT_TRUE(FindSecrets(rules, "x", {.path = "a.p1"}).empty());
 }
 
 TEST(SecretRuleFiles, ExtendOurs) {

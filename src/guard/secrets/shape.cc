@@ -159,7 +159,7 @@ bool LooksRandom(std::string_view text, double most_words) {
   }
   // With no digit at all it must be a mix of small letters and capitals.
   if (digits == 0) return Changes(text) >= 0.06 && !IsOfWords(text, most_words - 0.15);
-  return Changes(text) >= 0.08 && !IsOfWords(text, most_words) &&
+  return Changes(text) >= 0.05 && !IsOfWords(text, most_words) &&
          !HoldsAny(Lower(text), kAlgorithms);
 }
 

@@ -2,7 +2,9 @@
 
 #ifdef __x86_64__
 
+#define _Bool bool  // the header is C, and clang takes it at its word
 #include <sys/platform/x86.h>
+#undef _Bool
 
 extern "C" {
 decltype(hs_deserialize_database) core2_hs_deserialize_database;

@@ -125,10 +125,25 @@ void SecretEngine::Search(const Layer& layer, const SecretRule& rule, size_t beg
 void SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at) {
   Groups groups;
   size_t limit = std::min(layer.text.size(), at + kLongestMatch);
-  if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) return;
+  if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) {
+    return TryWrapped(layer, rule, at);
+  }
   if (layer.depth == 0 && IsInsideBlob(layer.text, at, at + groups[0].size())) return;
   std::string_view secret = Secret(rule, groups);
   if (!secret.empty() && Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
+}
+
+// A token that was broken at the end of a line, as mail and terminals do.
+void SecretEngine::TryWrapped(const Layer& layer, const SecretRule& rule, size_t at) {
+  if (layer.wrapped) return;
+  Decoded joined = JoinLines(layer.text, at);
+  if (joined.text.empty()) return;
+  Layer inner{.text = joined.text,
+              .outer = &layer,
+              .decoded = &joined,
+              .depth = layer.depth + 1,
+              .wrapped = true};
+  MatchAt(inner, rule, 0);
 }
 
 void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin, size_t end) {
@@ -137,7 +152,7 @@ void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin
   std::optional<Assignment> found = ParseAssignment(layer.text, begin, end);
   if (!found || found->value_end == found->value || found->value < seen.end) return;
   const SecretRule& rule = rules_.rules[number];
-  if (rule.IsGeneric() && IsHarmlessName(found->name)) return;
+  if (rule.IsGeneric() && (found->loose || IsHarmlessName(found->name))) return;
   Groups groups;
   if (!Match(rule.regex.get(), layer.text, found->value, found->value_end, re2::RE2::ANCHOR_BOTH,
              groups)) {
