@@ -299,6 +299,7 @@ TEST(SecretRuleFiles, ErrorsNameTheFileAndTheRule) {
            {"[[rules]]\nid = \"a\"\nregex = \"b\"\nsecretGroup = 2\n", "my.toml: rule a: "},
            {"[[rules]]\nid = \"a\"\nregex = 1\n", "my.toml: rule a: "},
            {"[[rules]]\nregex = \"b\"\n", "my.toml: a rule has no id"},
+           {"a = " + std::string(100000, '['), "my.toml: nested too deeply"},
            {"[[rules", "my.toml: not valid TOML"}}) {
     Result<SecretRules> rules = LoadSecretRules(File(text));
     ASSERT_FALSE(rules) << text;
