@@ -280,14 +280,18 @@ bool IsRunByte(char c) { return Base64Value(c) != kNone; }
 
 Decoded JoinLines(std::string_view text, size_t at) {
   constexpr size_t kShortest = 12;  // what is left of a word on its first line
+  constexpr size_t kLongestLine = 256;
   constexpr int kMostLines = 8;
   auto is_word = [&](size_t i) {
     return i < text.size() && (IsRunByte(text[i]) || text[i] == '.');
   };
+  size_t end = at;
+  while (is_word(end) && end - at < kLongestLine) ++end;
+  if (end - at < kShortest || end - at == kLongestLine || NextLine(text, end) == 0) return {};
   Decoded joined{.encoding = "wrapped"};
   for (int lines = 0; lines < kMostLines; ++lines) {
     size_t begin = at;
-    for (; is_word(at); ++at) {
+    for (; is_word(at) && at - begin < kLongestLine; ++at) {
       joined.text += text[at];
       joined.spans.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)});
     }
