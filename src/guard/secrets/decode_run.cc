@@ -256,6 +256,14 @@ size_t RunEnd(std::string_view text, size_t at) {
   return RunBits64(last.data());
 }
 
+// A string that ends with its line goes on only in another string.
+bool IsQuotedEvenly(std::string_view between) {
+  return std::count_if(between.begin(), between.end(),
+                       [](char c) { return c == '"' || c == '\''; }) %
+             2 ==
+         0;
+}
+
 Run Extend(std::string_view text, size_t begin, size_t end) {
   Run run{begin, end, end};
   size_t length = end - begin;
@@ -296,7 +304,9 @@ Decoded JoinLines(std::string_view text, size_t at) {
       joined.spans.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)});
     }
     size_t next = at - begin < kShortest ? 0 : NextLine(text, at);
-    if (next == 0) return lines == 0 ? Decoded{} : joined;
+    if (next == 0 || !IsQuotedEvenly(text.substr(at, next - at))) {
+      return lines == 0 ? Decoded{} : joined;
+    }
     at = next;
   }
   return joined;

@@ -105,6 +105,11 @@ TEST(SecretScanner, FindsATokenThatWasWrapped) {
   }
 }
 
+TEST(SecretScanner, JoinsNoLinesThatWereApart) {
+  std::string half = kToken.substr(0, 22);
+  EXPECT_TRUE(FindSecrets(Rules(), "T = \"" + half + "\"\n" + kToken.substr(22) + " = 1").empty());
+}
+
 TEST(SecretScanner, KnowsManyWaysToAssign) {
   SecretRules rules = Rules();
   const std::string value = std::string("kb3fgupdd23vxaem") + "zgvth2fnpdjjahos";
