@@ -8,7 +8,7 @@ namespace cordon::guard {
 namespace {
 
 constexpr size_t kLongestName = 64;
-constexpr size_t kLongestValue = 4096;
+constexpr size_t kLongestValue = 1024;
 
 bool IsNameByte(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';

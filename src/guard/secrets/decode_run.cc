@@ -256,6 +256,14 @@ size_t RunEnd(std::string_view text, size_t at) {
   return RunBits64(last.data());
 }
 
+// A string that ends with its line goes on only in another string.
+bool IsQuotedEvenly(std::string_view between) {
+  return std::count_if(between.begin(), between.end(),
+                       [](char c) { return c == '"' || c == '\''; }) %
+             2 ==
+         0;
+}
+
 Run Extend(std::string_view text, size_t begin, size_t end) {
   Run run{begin, end, end};
   size_t length = end - begin;
@@ -280,19 +288,25 @@ bool IsRunByte(char c) { return Base64Value(c) != kNone; }
 
 Decoded JoinLines(std::string_view text, size_t at) {
   constexpr size_t kShortest = 12;  // what is left of a word on its first line
+  constexpr size_t kLongestLine = 256;
   constexpr int kMostLines = 8;
   auto is_word = [&](size_t i) {
     return i < text.size() && (IsRunByte(text[i]) || text[i] == '.');
   };
+  size_t end = at;
+  while (is_word(end) && end - at < kLongestLine) ++end;
+  if (end - at < kShortest || end - at == kLongestLine || NextLine(text, end) == 0) return {};
   Decoded joined{.encoding = "wrapped"};
   for (int lines = 0; lines < kMostLines; ++lines) {
     size_t begin = at;
-    for (; is_word(at); ++at) {
+    for (; is_word(at) && at - begin < kLongestLine; ++at) {
       joined.text += text[at];
       joined.spans.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)});
     }
     size_t next = at - begin < kShortest ? 0 : NextLine(text, at);
-    if (next == 0) return lines == 0 ? Decoded{} : joined;
+    if (next == 0 || !IsQuotedEvenly(text.substr(at, next - at))) {
+      return lines == 0 ? Decoded{} : joined;
+    }
     at = next;
   }
   return joined;

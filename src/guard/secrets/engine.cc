@@ -185,13 +185,22 @@ void SecretEngine::Candidate(const Layer& layer, uint32_t rule, size_t begin, si
     case RuleSpec::Kind::kAssigned:
       return TryAssigned(layer, rule, begin, end);
     case RuleSpec::Kind::kAt:
-      return MatchAt(layer, rules_.rules[rule], begin);
+      return TryAt(layer, rule, begin);
     case RuleSpec::Kind::kAfter:
-      return MatchAt(layer, rules_.rules[rule], end);
+      return TryAt(layer, rule, end);
     case RuleSpec::Kind::kPattern:
     case RuleSpec::Kind::kRun:
       return OpenWindow(layer, rule, begin, end);
   }
+}
+
+void SecretEngine::TryAt(const Layer& layer, uint32_t rule, size_t at) {
+  Window& seen = windows_[rule];
+  if (at < seen.end) return;
+  size_t end = MatchAt(layer, rules_.rules[rule], at);
+  if (end == 0) return;
+  if (seen.end == 0) open_.push_back(rule);
+  seen.end = end;
 }
 
 // Windows that touch are one, so that no text is searched twice for the same rule.
@@ -213,7 +222,7 @@ void SecretEngine::OpenWindow(const Layer& layer, uint32_t rule, size_t begin, s
 void SecretEngine::CloseWindows(const Layer& layer) {
   for (uint32_t rule : open_) {
     Window window = std::exchange(windows_[rule], {});
-    if (rules_.rules[rule].kind != RuleSpec::Kind::kAssigned) {
+    if (rules_.rules[rule].kind == RuleSpec::Kind::kPattern) {
       Search(layer, rules_.rules[rule], window.begin, window.end);
     }
   }

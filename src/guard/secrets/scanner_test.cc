@@ -105,6 +105,11 @@ TEST(SecretScanner, FindsATokenThatWasWrapped) {
   }
 }
 
+TEST(SecretScanner, JoinsNoLinesThatWereApart) {
+  std::string half = kToken.substr(0, 22);
+  EXPECT_TRUE(FindSecrets(Rules(), "T = \"" + half + "\"\n" + kToken.substr(22) + " = 1").empty());
+}
+
 TEST(SecretScanner, KnowsManyWaysToAssign) {
   SecretRules rules = Rules();
   const std::string value = std::string("kb3fgupdd23vxaem") + "zgvth2fnpdjjahos";
@@ -299,6 +304,7 @@ TEST(SecretRuleFiles, ErrorsNameTheFileAndTheRule) {
            {"[[rules]]\nid = \"a\"\nregex = \"b\"\nsecretGroup = 2\n", "my.toml: rule a: "},
            {"[[rules]]\nid = \"a\"\nregex = 1\n", "my.toml: rule a: "},
            {"[[rules]]\nregex = \"b\"\n", "my.toml: a rule has no id"},
+           {"a = " + std::string(100000, '['), "my.toml: nested too deeply"},
            {"[[rules", "my.toml: not valid TOML"}}) {
     Result<SecretRules> rules = LoadSecretRules(File(text));
     ASSERT_FALSE(rules) << text;

@@ -84,12 +84,9 @@ bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 // A few letters that start a token turn up in any long stretch of base64. A token stands
 // behind something else than a letter.
-bool IsInsideBlob(std::string_view text, size_t begin, size_t end) {
-  bool plain = end - begin >= 3 && IsLetterOrDigit(text[begin + 2]) &&
-               IsLetterOrDigit(text[begin]) && IsLetterOrDigit(text[begin + 1]);
-  if (!plain) return false;
-  bool joined = begin > 0 && (IsLetterOrDigit(text[begin - 1]) || text[begin - 1] == '+');
-  return joined || (end < text.size() && text[end] == '+');
+bool IsInsideBlob(std::string_view text, size_t at) {
+  return at > 0 && at < text.size() && IsLetterOrDigit(text[at]) &&
+         (IsLetterOrDigit(text[at - 1]) || text[at - 1] == '+');
 }
 
 int Rank(const SecretRule& rule) {
@@ -122,28 +119,32 @@ void SecretEngine::Search(const Layer& layer, const SecretRule& rule, size_t beg
   }
 }
 
-void SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at) {
+size_t SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at) {
+  if (layer.depth == 0 && IsInsideBlob(layer.text, at)) return 0;
   Groups groups;
   size_t limit = std::min(layer.text.size(), at + kLongestMatch);
   if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) {
     return TryWrapped(layer, rule, at);
   }
-  if (layer.depth == 0 && IsInsideBlob(layer.text, at, at + groups[0].size())) return;
+  size_t end = at + groups[0].size();
+  if (layer.depth == 0 && end < layer.text.size() && layer.text[end] == '+') return end;
   std::string_view secret = Secret(rule, groups);
   if (!secret.empty() && Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
+  return end;
 }
 
 // A token that was broken at the end of a line, as mail and terminals do.
-void SecretEngine::TryWrapped(const Layer& layer, const SecretRule& rule, size_t at) {
-  if (layer.wrapped) return;
+size_t SecretEngine::TryWrapped(const Layer& layer, const SecretRule& rule, size_t at) {
+  if (layer.wrapped) return 0;
   Decoded joined = JoinLines(layer.text, at);
-  if (joined.text.empty()) return;
+  if (joined.text.empty()) return 0;
   Layer inner{.text = joined.text,
               .outer = &layer,
               .decoded = &joined,
               .depth = layer.depth + 1,
               .wrapped = true};
-  MatchAt(inner, rule, 0);
+  size_t end = MatchAt(inner, rule, 0);
+  return end == 0 ? 0 : joined.spans[end - 1].end;
 }
 
 void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin, size_t end) {
