@@ -9,6 +9,7 @@
 #include "plan/environment.h"
 #include "plan/landlock_plan.h"
 #include "plan/plan.h"
+#include "plan/required.h"
 
 namespace cordon::plan {
 namespace {
@@ -21,7 +22,10 @@ Status CheckSupported(const Policy& policy) {
                              "remove the key, or wait for the release that brings it");
   };
   if (!policy.exec.deny.empty()) return refuse("exec.deny", "denying programs");
-  if (!policy.exec.excluded.empty()) return refuse("exec.excluded", "running outside");
+  if (!policy.exec.excluded.empty()) {
+    return base::Unsupported("exec.excluded: `cordon run` runs nothing outside",
+                             "it is for programs that use the library (docs/api.md)");
+  }
   if (policy.workspace_provider != WorkspaceProvider::kDirect) {
     return refuse("workspace.provider", "a provider other than \"direct\"");
   }
@@ -143,48 +147,6 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
                   temp ? Level::kPartial : Level::kNone, "writable roots have no quota"});
   if (plan.backend == host::Backend::kBubblewrap) EnforceByBubblewrap(plan, list);
   return list;
-}
-
-bool Names(const std::string& required, const std::string& feature) {
-  return feature == required || feature.starts_with(required + ".");
-}
-
-// A limit that was not asked for is not a failure to enforce it.
-bool NotAsked(const Enforcement& item) { return item.note == "no limit set"; }
-
-Status CheckRequired(const Policy& policy, const std::vector<Enforcement>& enforced) {
-  if (policy.trust == Trust::kForbid) {
-    return Error{.code = Code::kDenied,
-                 .reason = Reason::kPolicyTrustForbid,
-                 .message = "trust = \"forbid\": no sandboxed run at all"};
-  }
-  auto refuse = [](const Enforcement& item, const std::string& by) {
-    return Error{.code = Code::kUnsupported,
-                 .reason = Reason::kRequirementUnmet,
-                 .message = by + ": " + item.feature + " can only be enforced as \"" +
-                            std::string(LevelName(item.level)) + "\" here" +
-                            (item.note.empty() ? "" : " (" + item.note + ")")};
-  };
-  for (const Entry& required : policy.require) {
-    bool known = false;
-    for (const Enforcement& item : enforced) {
-      if (!Names(required.text, item.feature)) continue;
-      known = true;
-      if (item.level != Level::kFull && !(NotAsked(item) && item.feature != required.text)) {
-        return refuse(item, "require (" + required.origin.ToString() + ")");
-      }
-    }
-    if (!known) {
-      return base::InvalidArgument(Reason::kPolicyBadValue,
-                                   required.origin.ToString() + ": require: no feature \"" +
-                                       base::Printable(required.text) + "\"");
-    }
-  }
-  if (policy.trust != Trust::kRequire) return {};
-  for (const Enforcement& item : enforced) {
-    if (item.level != Level::kFull && !NotAsked(item)) return refuse(item, "trust = \"require\"");
-  }
-  return {};
 }
 
 Status CheckCommand(const Command& command, const FsPlan& fs) {
