@@ -1,11 +1,14 @@
 // What each backend costs a command that works with many files, as ratios to the same
-// command without a sandbox, all interleaved in one run.
+// command without a sandbox, all interleaved in one run: of the time that passed, and of
+// processor time (supervisor included), which other work on the machine moves less.
 //
 //   CORDON_BIN=… tiers_bench [ROUNDS]
 //
 // Started by root it measures as an ordinary user (nobody).
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
@@ -40,6 +44,8 @@ constexpr Workload kWorkloads[] = {
     {"grep -r", "for i in 1 2 3 4; do grep -r no_such_word . >/dev/null; done; :"},
 };
 
+constexpr const char* kOrder[] = {"plain", "none", "namespaces", "bubblewrap", "landlock"};
+
 bool Write(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
@@ -65,18 +71,32 @@ bool MakeTree() {
              "commit -qm one") == 0;
 }
 
-// Microseconds; negative: it failed.
-double RunOnce(const std::vector<std::string>& words) {
+struct Cost {
+  double passed = -1;  // microseconds; negative: it failed
+  double used = 0;     // of processors
+};
+
+double Microseconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+}
+
+Cost RunOnce(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   auto began = std::chrono::steady_clock::now();
   pid_t pid;
   int status = -1;
-  bool ran = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ) == 0 &&
-             waitpid(pid, &status, 0) == pid && status == 0;
+  rusage usage{};
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  bool ran = posix_spawn(&pid, argv[0], &quiet, nullptr, argv.data(), environ) == 0 &&
+             wait4(pid, &status, 0, &usage) == pid && status == 0;
+  posix_spawn_file_actions_destroy(&quiet);
   std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - began;
-  return ran ? took.count() : -1;
+  if (!ran) return {};
+  return {took.count(), Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)};
 }
 
 std::vector<std::string> Words(const std::string& cordon, const std::string& backend,
@@ -93,31 +113,37 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "tiers_bench: CORDON_BIN, a directory and git are needed\n");
     return 1;
   }
-  std::vector<std::string> subjects = {"plain", "none", "namespaces", "bubblewrap", "landlock"};
+  std::vector<std::string> subjects(std::begin(kOrder), std::end(kOrder));
   // A backend that this host cannot have is left out.
-  std::erase_if(subjects,
-                [&](const std::string& name) { return RunOnce(Words(cordon, name, ":")) < 0; });
-  std::map<std::pair<std::string, std::string>, std::vector<double>> times;
+  std::erase_if(subjects, [&](const std::string& name) {
+    return RunOnce(Words(cordon, name, ":")).passed < 0;
+  });
+  struct Samples {
+    std::vector<double> passed, used;
+  };
+  std::map<std::pair<std::string, std::string>, Samples> samples;
   std::mt19937 random(1);
   for (int round = 0; round < rounds; ++round) {
     for (const Workload& work : kWorkloads) {
       std::ranges::shuffle(subjects, random);
       for (const std::string& subject : subjects) {
-        double took = RunOnce(Words(cordon, subject, work.script));
-        if (took >= 0) times[{work.name, subject}].push_back(took);
+        Cost cost = RunOnce(Words(cordon, subject, work.script));
+        if (cost.passed < 0) continue;
+        samples[{work.name, subject}].passed.push_back(cost.passed);
+        samples[{work.name, subject}].used.push_back(cost.used);
       }
     }
   }
   std::printf("%-12s", "");
-  for (const char* subject : {"plain", "none", "namespaces", "bubblewrap", "landlock"}) {
-    std::printf(" %17s", subject);
-  }
+  for (const char* subject : kOrder) std::printf(" %24s", subject);
   for (const Workload& work : kWorkloads) {
-    double plain = Median(times[{work.name, "plain"}]);
+    const Samples& plain = samples[{work.name, "plain"}];
     std::printf("\n%-12s", work.name);
-    for (const char* subject : {"plain", "none", "namespaces", "bubblewrap", "landlock"}) {
-      double took = Median(times[{work.name, subject}]);
-      std::printf(" %8.1f ms %5.2f", took / 1000, plain > 0 ? took / plain : 0);
+    for (const char* subject : kOrder) {
+      const Samples& own = samples[{work.name, subject}];
+      double passed = Median(own.passed);
+      std::printf(" %7.1f ms %5.2f cpu %5.2f", passed / 1000, passed / Median(plain.passed),
+                  Median(own.used) / Median(plain.used));
     }
   }
   std::printf("\n");

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "cli/policy_file.h"
 #include "guard/path.h"
 

@@ -118,27 +118,24 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   bool namespaces = host::HasNamespaces(plan.backend);
   bool own_count = namespaces && !plan.bubblewrap.setuid;
   const LimitPolicy& limits = plan.limits;
-  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
-                   const char* note) {
-    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
-                    asked ? note : "no limit set"});
-  };
-  limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit, watching the tree", Level::kPartial,
-        "the sum over processes is sampled");
-  limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
-        Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
+  list.push_back(OfLimit("limits.cpu", limits.cpu_ms, "rlimit, watching the tree", Level::kPartial,
+                         "the sum over processes is sampled"));
+  list.push_back(OfLimit("limits.memory", limits.memory, "rlimit per process, watching the tree",
+                         Level::kPartial,
+                         "the sum over processes is sampled; unmapped shared memory is not seen"));
   bool counted = plan.backend == host::Backend::kLandlock;
   bool full = counted || (own_count && !root);
-  limit("limits.processes", limits.processes.has_value(),
-        counted     ? "broker"
-        : root      ? "watching the tree"
-        : own_count ? "rlimit in the user namespace"
-                    : "rlimit of the user, watching the tree",
-        full ? Level::kFull : Level::kPartial,
-        full   ? ""
-        : root ? "the kernel does not count root's"
-               : "the kernel counts all of the user's, and their number is taken at the start");
-  limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
+  list.push_back(OfLimit(
+      "limits.processes", limits.processes,
+      counted     ? "broker"
+      : root      ? "watching the tree"
+      : own_count ? "rlimit in the user namespace"
+                  : "rlimit of the user, watching the tree",
+      full ? Level::kFull : Level::kPartial,
+      full   ? ""
+      : root ? "the kernel does not count root's"
+             : "the kernel counts all of the user's, and their number is taken at the start"));
+  list.push_back(OfLimit("limits.files", limits.open_files, "rlimit", Level::kFull, ""));
   bool temp = plan.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk",
                   !temp        ? ""

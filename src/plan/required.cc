@@ -11,7 +11,8 @@ bool Names(const std::string& required, const std::string& feature) {
 }
 
 // A limit that was not asked for is not a failure to enforce it.
-bool NotAsked(const Enforcement& item) { return item.note == "no limit set"; }
+constexpr const char* kNoLimit = "no limit set";
+bool NotAsked(const Enforcement& item) { return item.note == kNoLimit; }
 
 }  // namespace
 
@@ -48,6 +49,12 @@ Status CheckRequired(const Policy& policy, const std::vector<Enforcement>& enfor
     if (item.level != Level::kFull && !NotAsked(item)) return refuse(item, "trust = \"require\"");
   }
   return {};
+}
+
+Enforcement OfLimit(const char* feature, const std::optional<uint64_t>& limit,
+                    const char* mechanism, Level level, const char* note) {
+  if (!limit) return {feature, "", Level::kNone, kNoLimit};
+  return {feature, mechanism, level, note};
 }
 
 }  // namespace cordon::plan

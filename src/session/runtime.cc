@@ -78,7 +78,8 @@ std::vector<guard::ShellWord> PlainWords(std::string_view line) {
   const guard::SimpleCommand& command = read->commands[0];
   if (!command.assignments.empty() || !command.redirections.empty()) return {};
   for (const guard::ShellWord& word : command.words) {
-    if (!word.literal || word.splits) return {};
+    // A home directory: the shell would put it in.
+    if (!word.literal || word.splits || word.raw.starts_with('~')) return {};
   }
   return command.words;
 }

@@ -52,7 +52,8 @@ TEST(RuntimeTest, OutsideGoesOneSimpleCommand) {
                            "docker\nid",       "(docker)",        "{ docker; }",
                            "docker ps #\nid",  "env docker",      "",
                            "docker 'unclosed", "! docker",        "time docker",
-                           "docker() { id; }", "docker ~"}) {
+                           "docker() { id; }", "docker ~",        "docker ~/x",
+                           "docker {a,b}"}) {
     EXPECT_EQ(At(line, policy), Placement::kInside) << line;
   }
 }

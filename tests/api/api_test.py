@@ -83,7 +83,9 @@ def who_asks_to_run_outside_needs_permission(place):
 
 @case
 def nothing_is_asked_only_where_all_is_enforced(place):
-    expect(agent(place, "auto-allow", "none").stdout == "1 0\n", "full; an excluded command is outside")
+    # For root's own process a plan is one of uid 0, which is partial.
+    full = "0 0\n" if os.geteuid() == 0 else "1 0\n"
+    expect(agent(place, "auto-allow", "none").stdout == full, "full; an excluded command is outside")
     expect(agent(place, "auto-allow", "open").stdout == "0 0\n", "an open network is not contained")
 
 
