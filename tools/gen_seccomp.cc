@@ -32,13 +32,26 @@ namespace {
 
 // What the program is for. Without namespaces the broker opens every file and
 // changes every name, and the network is the host's: sockets are limited by mode.
-enum class Purpose { kNamespaces, kNesting, kLandlockNone, kLandlockProxy, kLandlockOpen };
+// A process that confines itself has no broker: nothing is notified.
+enum class Purpose {
+  kNamespaces,
+  kNesting,
+  kLandlockNone,
+  kLandlockProxy,
+  kLandlockOpen,
+  kSelfNone,
+  kSelfOpen
+};
 
 // Whether new processes are counted by the broker: without namespaces, with a limit.
 enum class Processes { kAny, kCounted };
 
 bool WithoutNamespaces(Purpose purpose) {
   return purpose != Purpose::kNamespaces && purpose != Purpose::kNesting;
+}
+
+bool IsSelf(Purpose purpose) {
+  return purpose == Purpose::kSelfNone || purpose == Purpose::kSelfOpen;
 }
 
 constexpr uint32_t kEperm = SCMP_ACT_ERRNO(EPERM);
@@ -325,7 +338,8 @@ void LimitSockets(ArgumentChecks& checks) {
 void DenySetuid(ArgumentChecks& checks, Purpose purpose) {
   auto mode = [&](unsigned argument) -> ArgumentChecks::Block {
     ArgumentChecks::Block block = {Argument(argument), SkipUnlessAny(06000, 1), Return(kEperm)};
-    if (WithoutNamespaces(purpose)) block.push_back(Return(SECCOMP_RET_USER_NOTIF));
+    bool notify = WithoutNamespaces(purpose) && !IsSelf(purpose);
+    if (notify) block.push_back(Return(SECCOMP_RET_USER_NOTIF));
     return block;
   };
   checks.Add("chmod", mode(1));
@@ -479,14 +493,17 @@ std::vector<sock_filter> Build(Purpose purpose, Processes processes = Processes:
   DenyPersonas(checks);
   DenyNamespaces(filter, checks, purpose, processes);
   DenySetuid(checks, purpose);
-  bool quiet = purpose == Purpose::kLandlockNone || purpose == Purpose::kLandlockProxy;
+  bool quiet = purpose == Purpose::kLandlockNone || purpose == Purpose::kLandlockProxy ||
+               purpose == Purpose::kSelfNone;
   if (quiet) {
     LimitHostSockets(checks, purpose);
     DenyFastOpen(checks);
   } else {
     LimitSockets(checks);
   }
-  if (WithoutNamespaces(purpose)) {
+  if (IsSelf(purpose)) {
+    DenyIpc(filter);
+  } else if (WithoutNamespaces(purpose)) {
     NotifyAll(filter, checks);
     NotifyScheduling(filter);
     AskForOwners(checks);
@@ -554,6 +571,8 @@ int main(int argc, char** argv) {
     Print("kSeccompLandlockNone", Build(Purpose::kLandlockNone));
     Print("kSeccompLandlockProxy", Build(Purpose::kLandlockProxy));
     Print("kSeccompLandlockOpen", Build(Purpose::kLandlockOpen));
+    Print("kSeccompSelfNone", Build(Purpose::kSelfNone));
+    Print("kSeccompSelfOpen", Build(Purpose::kSelfOpen));
     Print("kSeccompCountedNone", Build(Purpose::kLandlockNone, Processes::kCounted));
     Print("kSeccompCountedProxy", Build(Purpose::kLandlockProxy, Processes::kCounted));
     Print("kSeccompCountedOpen", Build(Purpose::kLandlockOpen, Processes::kCounted));

@@ -64,6 +64,8 @@ std::string_view Name(Op op) {
       return "landlock";
     case Op::kSeccomp:
       return "seccomp";
+    case Op::kFilter:
+      return "filter";
     case Op::kExecInit:
       return "start init";
     case Op::kExecBubblewrap:

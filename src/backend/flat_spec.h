@@ -41,6 +41,7 @@ enum class Op : uint8_t {
   kDropCapabilities,  // all sets, no_new_privs; value: kBoundingSetMayStay
   kLandlock,          // the ruleset of the spec
   kSeccomp,           // the program of the spec; its listener goes to the supervisor
+  kFilter,            // the program of the spec, without a listener
   kExecInit,
   kExecBubblewrap,  // it runs the rest
 };

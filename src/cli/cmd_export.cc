@@ -131,29 +131,14 @@ Result<std::string> Kubernetes(const Options& options) {
   return std::move(objects.json);
 }
 
-int Run(Options& options, Exporter exporter) {
-  Result<Strings> words = CommandOf(options.argv);
-  if (!words) {
-    PrintError(words.error(), options.form());
-    return kExitRefused;
-  }
-  options.argv = std::move(*words);
-  Result<std::string> text = exporter(options);
-  if (!text) {
-    PrintError(text.error(), options.form());
-    return kExitRefused;
-  }
-  Print(*text);
-  return kExitOk;
-}
-
 }  // namespace
 
 Action SetupExport(Arguments& arguments) {
   auto options = std::make_shared<Options>();
   auto add = [&](const char* name, const char* doc, Exporter exporter) -> Arguments& {
-    Arguments& verb =
-        arguments.Verb(name, doc, [options, exporter] { return Run(*options, exporter); });
+    Arguments& verb = arguments.Verb(name, doc, [options, exporter] {
+      return PrintAbout(options->argv, options->form(), [&] { return exporter(*options); });
+    });
     AddRunFlags(verb, options->flags);
     verb.Flag("--json", options->json, "Print JSON");
     verb.Command(options->argv);

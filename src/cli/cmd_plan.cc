@@ -4,7 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "backend/linux/namespaces.h"
+#include "backend/child_spec.h"
+#include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/run_request.h"
@@ -23,6 +24,11 @@ struct Options {
 
 std::vector<std::string> Described(const backend::ChildSpec& spec) {
   std::vector<std::string> lines;
+  if (spec.bubblewrap) {
+    std::string line = base::Printable(spec.bubblewrap->program);
+    for (const std::string& word : spec.bubblewrap->arguments) line += " " + base::Printable(word);
+    lines.push_back(std::move(line));
+  }
   for (const backend::Step& step : spec.steps) lines.push_back(backend::Describe(step));
   return lines;
 }
@@ -40,23 +46,13 @@ Result<std::string> Plan(const Options& options) {
                           MakeRequest(options.flags, options.argv, Purpose::kAsk));
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(request));
   // Also where the steps are not shown: a plan that cannot be compiled is none.
-  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, backend::CompileNamespaces(plan));
+  CORDON_ASSIGN_OR_RETURN(backend::ChildSpec spec, session::Compile(plan));
   std::vector<std::string> steps = options.steps ? Described(spec) : std::vector<std::string>();
   if (!options.json) return Text(plan, steps);
   if (!options.steps) return plan::ToJson(plan);
   auto json = nlohmann::ordered_json::parse(plan::ToJson(plan));
   json["steps"] = steps;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-int Run(const Options& options) {
-  Result<std::string> text = Plan(options);
-  if (!text) {
-    PrintError(text.error(), options.form());
-    return kExitRefused;
-  }
-  Print(*text);
-  return kExitOk;
 }
 
 }  // namespace
@@ -71,13 +67,7 @@ Action SetupPlan(Arguments& arguments) {
       "Exit status: 0, or 125 where `cordon run` would refuse.");
   arguments.Command(options->argv);
   return [options] {
-    Result<Strings> words = CommandOf(options->argv);
-    if (!words) {
-      PrintError(words.error(), options->json ? OutputForm::kJson : OutputForm::kText);
-      return kExitRefused;
-    }
-    options->argv = std::move(*words);
-    return Run(*options);
+    return PrintAbout(options->argv, options->form(), [&] { return Plan(*options); });
   };
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "cli/policy_file.h"
 #include "guard/path.h"
 
@@ -77,6 +78,7 @@ class Loader {
   Result<Policy> Load() {
     CORDON_TRY(ReadStandardFiles());
     if (first_ != nullptr) CORDON_TRY(CheckStandardFiles());
+    CORDON_TRY(ReadVariable());
     inputs_.presets_from_flags = flags_.presets;
     inputs_.flags = flags_.assignments;
     if (flags_.files.empty()) return policy::Stack(inputs_, context_);
@@ -92,6 +94,26 @@ class Loader {
   std::vector<std::string> TakeFiles() { return std::move(files_); }
 
  private:
+  // From a program that uses the library (session/runtime).
+  Status ReadVariable() {
+    if (flags_.variable.empty()) return {};
+    if (!flags_.files.empty() || !flags_.presets.empty()) {
+      return base::InvalidArgument(Reason::kUsage,
+                                   "--policy-env says it all: no --policy and no --preset");
+    }
+    if (first_ != nullptr) {
+      inputs_.whole = first_->layers.whole;
+      return {};
+    }
+    auto found = context_.env.find(flags_.variable);
+    if (found == context_.env.end()) {
+      return base::InvalidArgument(Reason::kPolicyUnreadable,
+                                   "--policy-env: no variable " + base::Printable(flags_.variable));
+    }
+    inputs_.whole = {"variable " + flags_.variable, found->second, policy::Format::kJson};
+    return {};
+  }
+
   Status ReadNamedFiles() {
     for (size_t i = 0; i < flags_.files.size(); ++i) {
       bool again = first_ != nullptr;
@@ -196,6 +218,7 @@ void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {
     arguments.Add({.name = name, .value = value, .doc = doc, .group = "Policy", .target = target});
   };
   add("--policy", "FILE", "A policy file (TOML, or JSON if it ends in .json)", &flags.files);
+  add("--policy-env", "NAME", "A whole policy as JSON in a variable", &flags.variable);
   add("--preset", "NAME", "The preset to start from, and modifiers", &flags.presets);
   add("--workspace", "DIR", "The workspace (default: here)", &flags.workspace);
   for (const FlagSpec& spec : kFlags) {
@@ -238,6 +261,8 @@ Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& pl
   CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
   loaded.layers = loader.TakeInputs();
   loaded.files = loader.TakeFiles();
+  // It is not the command's.
+  if (!flags.variable.empty()) loaded.context.env.erase(flags.variable);
   return loaded;
 }
 

@@ -18,6 +18,7 @@ namespace cordon::cli {
 
 struct PolicyFlags {
   std::vector<std::string> files;               // --policy
+  std::string variable;                         // --policy-env
   std::vector<std::string> presets;             // --preset
   std::string workspace;                        // --workspace; empty: the current directory
   std::string backend;                          // --backend

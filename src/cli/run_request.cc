@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "cli/command.h"
 #include "cli/policy_file.h"
 #include "cli/policy_watch.h"
 #include "guard/path.h"
@@ -102,6 +103,22 @@ Result<Strings> CommandOf(Strings words) {
                                  "a command that begins with a dash goes after `--`");
   }
   return words;
+}
+
+int PrintAbout(Strings& argv, OutputForm form, const std::function<Result<std::string>()>& text) {
+  Result<Strings> words = CommandOf(argv);
+  if (!words) {
+    PrintError(words.error(), form);
+    return kExitRefused;
+  }
+  argv = std::move(*words);
+  Result<std::string> made = text();
+  if (!made) {
+    PrintError(made.error(), form);
+    return kExitRefused;
+  }
+  Print(*made);
+  return kExitOk;
 }
 
 }  // namespace cordon::cli

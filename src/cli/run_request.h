@@ -2,9 +2,11 @@
 // request, and giving up root before it is planned.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/output.h"
 #include "cli/policy_flags.h"
 #include "session/session.h"
 
@@ -31,6 +33,10 @@ enum class Purpose { kAsk, kRun };
 // As ReadRequest. A process of root's has given up root for good after this.
 Result<session::Request> MakeRequest(const RunFlags& flags, std::vector<std::string> argv,
                                      Purpose purpose);
+
+// What a subcommand prints about a command: takes the words of it, prints the text or the
+// error, and returns the exit status.
+int PrintAbout(Strings& argv, OutputForm form, const std::function<Result<std::string>()>& text);
 
 // The command among the words after the options: without a leading "--".
 Result<Strings> CommandOf(Strings words);

@@ -9,6 +9,7 @@
 #include "plan/environment.h"
 #include "plan/landlock_plan.h"
 #include "plan/plan.h"
+#include "plan/required.h"
 
 namespace cordon::plan {
 namespace {
@@ -21,7 +22,10 @@ Status CheckSupported(const Policy& policy) {
                              "remove the key, or wait for the release that brings it");
   };
   if (!policy.exec.deny.empty()) return refuse("exec.deny", "denying programs");
-  if (!policy.exec.excluded.empty()) return refuse("exec.excluded", "running outside");
+  if (!policy.exec.excluded.empty()) {
+    return base::Unsupported("exec.excluded: `cordon run` runs nothing outside",
+                             "it is for programs that use the library (docs/api.md)");
+  }
   if (policy.workspace_provider != WorkspaceProvider::kDirect) {
     return refuse("workspace.provider", "a provider other than \"direct\"");
   }
@@ -114,32 +118,28 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
   bool namespaces = host::HasNamespaces(plan.backend);
   bool own_count = namespaces && !plan.bubblewrap.setuid;
   const LimitPolicy& limits = plan.limits;
-  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
-                   const char* note) {
-    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
-                    asked ? note : "no limit set"});
-  };
-  limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit, watching the tree", Level::kPartial,
-        "the sum over processes is sampled");
-  if (plan.cgroup.memory) {
-    limit("limits.memory", true, "cgroup", Level::kFull, "");
-  } else {
-    limit("limits.memory", limits.memory.has_value(), "rlimit per process, watching the tree",
-          Level::kPartial, "the sum over processes is sampled; unmapped shared memory is not seen");
-  }
+  list.push_back(OfLimit("limits.cpu", limits.cpu_ms, "rlimit, watching the tree", Level::kPartial,
+                         "the sum over processes is sampled"));
+  list.push_back(
+      plan.cgroup.memory
+          ? OfLimit("limits.memory", limits.memory, "cgroup", Level::kFull, "")
+          : OfLimit("limits.memory", limits.memory, "rlimit per process, watching the tree",
+                    Level::kPartial,
+                    "the sum over processes is sampled; unmapped shared memory is not seen"));
   bool counted = plan.backend == host::Backend::kLandlock;
   bool full = counted || plan.cgroup.processes || (own_count && !root);
-  limit("limits.processes", limits.processes.has_value(),
-        plan.cgroup.processes ? "cgroup"
-        : counted             ? "broker"
-        : root                ? "watching the tree"
-        : own_count           ? "rlimit in the user namespace"
-                              : "rlimit of the user, watching the tree",
-        full ? Level::kFull : Level::kPartial,
-        full   ? ""
-        : root ? "the kernel does not count root's"
-               : "the kernel counts all of the user's, and their number is taken at the start");
-  limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
+  list.push_back(OfLimit(
+      "limits.processes", limits.processes,
+      plan.cgroup.processes ? "cgroup"
+      : counted             ? "broker"
+      : root                ? "watching the tree"
+      : own_count           ? "rlimit in the user namespace"
+                            : "rlimit of the user, watching the tree",
+      full ? Level::kFull : Level::kPartial,
+      full   ? ""
+      : root ? "the kernel does not count root's"
+             : "the kernel counts all of the user's, and their number is taken at the start"));
+  list.push_back(OfLimit("limits.files", limits.open_files, "rlimit", Level::kFull, ""));
   bool temp = plan.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk",
                   !temp        ? ""
@@ -148,48 +148,6 @@ std::vector<Enforcement> Enforced(const Plan& plan, const PlanInputs& in) {
                   temp ? Level::kPartial : Level::kNone, "writable roots have no quota"});
   if (plan.backend == host::Backend::kBubblewrap) EnforceByBubblewrap(plan, list);
   return list;
-}
-
-bool Names(const std::string& required, const std::string& feature) {
-  return feature == required || feature.starts_with(required + ".");
-}
-
-// A limit that was not asked for is not a failure to enforce it.
-bool NotAsked(const Enforcement& item) { return item.note == "no limit set"; }
-
-Status CheckRequired(const Policy& policy, const std::vector<Enforcement>& enforced) {
-  if (policy.trust == Trust::kForbid) {
-    return Error{.code = Code::kDenied,
-                 .reason = Reason::kPolicyTrustForbid,
-                 .message = "trust = \"forbid\": no sandboxed run at all"};
-  }
-  auto refuse = [](const Enforcement& item, const std::string& by) {
-    return Error{.code = Code::kUnsupported,
-                 .reason = Reason::kRequirementUnmet,
-                 .message = by + ": " + item.feature + " can only be enforced as \"" +
-                            std::string(LevelName(item.level)) + "\" here" +
-                            (item.note.empty() ? "" : " (" + item.note + ")")};
-  };
-  for (const Entry& required : policy.require) {
-    bool known = false;
-    for (const Enforcement& item : enforced) {
-      if (!Names(required.text, item.feature)) continue;
-      known = true;
-      if (item.level != Level::kFull && !(NotAsked(item) && item.feature != required.text)) {
-        return refuse(item, "require (" + required.origin.ToString() + ")");
-      }
-    }
-    if (!known) {
-      return base::InvalidArgument(Reason::kPolicyBadValue,
-                                   required.origin.ToString() + ": require: no feature \"" +
-                                       base::Printable(required.text) + "\"");
-    }
-  }
-  if (policy.trust != Trust::kRequire) return {};
-  for (const Enforcement& item : enforced) {
-    if (item.level != Level::kFull && !NotAsked(item)) return refuse(item, "trust = \"require\"");
-  }
-  return {};
 }
 
 Status CheckCommand(const Command& command, const FsPlan& fs) {

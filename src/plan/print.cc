@@ -232,8 +232,27 @@ std::vector<std::string> Intercepted(const NetPlan& net) {
   return hosts;
 }
 
+// Who it is, without a name and password to it.
+std::string ParentName(const std::string& upstream) {
+  size_t scheme = upstream.find("://");
+  size_t start = scheme == std::string::npos ? 0 : scheme + 3;
+  size_t at = upstream.rfind('@');
+  bool secret = at != std::string::npos && at > start;
+  return base::Printable(secret ? upstream.substr(0, start) + upstream.substr(at + 1) : upstream);
+}
+
+std::string ExternalText(const ExternalProxy& external) {
+  if (!external.command.empty()) return "the proxy " + base::Printable(external.command[0]);
+  std::string text = "the proxy on";
+  if (external.http != 0) text += " port " + std::to_string(external.http);
+  if (external.socks != 0) text += " SOCKS port " + std::to_string(external.socks);
+  return text + " of the host";
+}
+
 std::string NetText(const NetPlan& net) {
   std::string text(NetName(net.mode));
+  if (net.external) text += ", by " + ExternalText(*net.external);
+  if (!net.upstream.empty()) text += ", by the parent proxy " + ParentName(net.upstream);
   if (net.intercepts()) text += ", inside TLS of " + base::Join(Intercepted(net), " ");
   return text;
 }
@@ -360,6 +379,8 @@ std::string ToJson(const Plan& plan) {
                {"environment", EnvironmentJson(plan)},
                {"limits", LimitsJson(plan.limits)},
                {"enforcement", EnforcementJson(plan.enforcement)}};
+  if (plan.net.external) json["external_proxy"] = Text(ExternalText(*plan.net.external));
+  if (!plan.net.upstream.empty()) json["parent_proxy"] = Text(ParentName(plan.net.upstream));
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

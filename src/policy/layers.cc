@@ -28,11 +28,7 @@ class Stacker {
 
   Result<Policy> Stack() {
     CORDON_TRY(Parse());
-    CORDON_ASSIGN_OR_RETURN(auto presets, ChoosePresets());
-    CORDON_ASSIGN_OR_RETURN(Policy policy, Presets(presets, context_));
-    for (const Layer& layer : files_) {
-      CORDON_ASSIGN_OR_RETURN(policy, Extend(layer, context_, std::move(policy)));
-    }
+    CORDON_ASSIGN_OR_RETURN(Policy policy, Base());
     for (const Assignment& flag : inputs_.flags) {
       CORDON_ASSIGN_OR_RETURN(policy, Assign(flag, context_, std::move(policy)));
     }
@@ -43,6 +39,18 @@ class Stacker {
  private:
   bool WorkspaceTrusted() const {
     return inputs_.workspace_file_trust == WorkspaceFileTrust::kTrusted;
+  }
+
+  Result<Policy> Base() const {
+    if (inputs_.whole) {
+      return Read(inputs_.whole->text, inputs_.whole->format, inputs_.whole->name, context_, {});
+    }
+    CORDON_ASSIGN_OR_RETURN(auto presets, ChoosePresets());
+    CORDON_ASSIGN_OR_RETURN(Policy policy, Presets(presets, context_));
+    for (const Layer& layer : files_) {
+      CORDON_ASSIGN_OR_RETURN(policy, Extend(layer, context_, std::move(policy)));
+    }
+    return policy;
   }
 
   Status Parse() {

@@ -28,6 +28,7 @@ enum class WorkspaceFileTrust { kUntrusted, kTrusted };
 
 struct LayerInputs {
   std::optional<Source> admin;
+  std::optional<Source> whole;         // a policy in full, in place of presets and files
   std::vector<Source> user_and_files;  // ~/.config/cordon/policy.toml, then --policy files
   std::vector<std::string> presets_from_flags;
   std::vector<Assignment> flags;

@@ -148,15 +148,6 @@ Error WithCause(Error error) {
   return error;
 }
 
-Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
-  if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
-  if (plan.backend == host::Backend::kLandlock) return backend::CompileLandlock(plan);
-  host::Facts facts = host::ProbeFacts();
-  if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
-  if (plan.backend == host::Backend::kBubblewrap) return backend::CompileBubblewrap(plan, facts);
-  return backend::CompileNone(plan, facts);
-}
-
 // The clone if it has these namespaces, or another one.
 std::unique_ptr<spawn::Clone> Fitting(std::unique_ptr<spawn::Clone> clone, uint64_t namespaces) {
   if (clone && clone->namespaces() == namespaces) return clone;
@@ -328,6 +319,15 @@ Result<plan::Plan> Prepare(const Request& request) {
   ground.cgroup =
       request.cgroup ? request.cgroup->holds() : RunCgroup::Foresee(request.policy.limits);
   return MakePlanFor(request, Caches::kLookOnly, ground);
+}
+
+Result<backend::ChildSpec> Compile(const plan::Plan& plan) {
+  if (plan.backend == host::Backend::kNamespaces) return backend::CompileNamespaces(plan);
+  if (plan.backend == host::Backend::kLandlock) return backend::CompileLandlock(plan);
+  host::Facts facts = host::ProbeFacts();
+  if (plan.limits.processes) facts.user_tasks = host::CountUserTasks();
+  if (plan.backend == host::Backend::kBubblewrap) return backend::CompileBubblewrap(plan, facts);
+  return backend::CompileNone(plan, facts);
 }
 
 std::unique_ptr<spawn::Clone> BeginClone() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "audit/log.h"
+#include "backend/child_spec.h"
 #include "cordon/outcome.h"
 #include "cordon/policy.h"
 #include "plan/plan.h"
@@ -44,6 +45,9 @@ std::string StateDirectory(const std::map<std::string, std::string>& environment
 
 // What would be done. Nothing is changed on the host.
 Result<plan::Plan> Prepare(const Request& request);
+
+// What the plan's backend will be told.
+Result<backend::ChildSpec> Compile(const plan::Plan& plan);
 
 // Begins what takes longest, before there is a request: namespaces for a run by this
 // user. Nothing if the process still has root to give up.

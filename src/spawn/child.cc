@@ -346,6 +346,12 @@ long ApplySeccomp(const FlatSpec& spec) noexcept {
   return Close(root, SendFd(kListenerSocketFd, root));
 }
 
+long ApplyFilter(const FlatSpec& spec) noexcept {
+  sock_fprog program{static_cast<unsigned short>(spec.filter_size),
+                     const_cast<sock_filter*>(spec.filter)};
+  return Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(&program));
+}
+
 long SetLimit(const FlatStep& step) noexcept {
   struct {
     uint64_t soft, hard;
@@ -479,6 +485,8 @@ long Run(Child& child, const FlatStep& step) noexcept {
       return ApplyLandlock(*child.spec);
     case Op::kSeccomp:
       return ApplySeccomp(*child.spec);
+    case Op::kFilter:
+      return ApplyFilter(*child.spec);
     case Op::kExecInit:
       return ExecInit(*child.spec);
     case Op::kExecBubblewrap:
@@ -533,6 +541,14 @@ long RunSteps(const FlatStep* steps, size_t count) noexcept {
   Child child{nullptr, {}};
   for (size_t i = 0; i < count; ++i) {
     if (long result = Run(child, steps[i]); result < 0) return result;
+  }
+  return 0;
+}
+
+long RunHere(const FlatSpec& spec) noexcept {
+  Child child{&spec, {}};
+  for (uint64_t i = 0; i < spec.step_count; ++i) {
+    if (long result = Run(child, spec.steps[i]); result < 0) return result;
   }
   return 0;
 }

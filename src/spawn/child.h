@@ -39,6 +39,9 @@ struct ChildInput {
 // Runs mount steps in the calling process. Negative errno of the first that failed.
 long RunSteps(const backend::FlatStep* steps, size_t count) noexcept;
 
+// The same for all steps of a spec, for good.
+long RunHere(const backend::FlatSpec& spec) noexcept;
+
 // Takes descriptors of its own, runs the steps and becomes init. Returns (an exit
 // status) only on failure, after it has written a Report to the status pipe.
 int RunChild(const ChildInput& input) noexcept;

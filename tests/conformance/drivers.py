@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import engines  # noqa: E402
@@ -22,6 +23,7 @@ from cases import NOBODY  # noqa: E402
 PYTHON = "/usr/bin/python3"
 PROBE = (pathlib.Path(__file__).resolve().parent / "probe.py").read_text()
 TIMEOUT = 120
+ABI = {}  # a lower Landlock ABI, for builds that take one
 
 
 class Refused(Exception):
@@ -45,7 +47,7 @@ def parsed(done):
 
 def run(words, fixture, environment=None):
     return subprocess.run([*words, PYTHON, "-c", PROBE, fixture.acts()], cwd=fixture.words["ws"],
-                          env=environment or fixture.environment(), capture_output=True, text=True,
+                          env=(environment or fixture.environment()) | ABI, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=TIMEOUT)
 
 
@@ -319,6 +321,58 @@ class Firejail:
         return parsed(done)
 
 
+def from_npm(name):
+    """A program of a directory where `npm install` was run: CORDON_PEERS."""
+    folder = os.environ.get("CORDON_PEERS")
+    if not folder or not os.path.exists(os.path.join(folder, "node_modules/.bin", name)):
+        raise Unavailable("not installed; CORDON_PEERS names a directory with node_modules")
+    return os.path.join(folder, "node_modules/.bin", name)
+
+
+class Srt:
+    """@anthropic-ai/sandbox-runtime, by a node of npm's `node` package."""
+    name, tmpdir = "srt", "/tmp"
+
+    def answers(self, fixture):
+        program, node = from_npm("srt"), from_npm("node")
+        policy, paths = plain_policy(fixture)
+        settings = {"network": {"allowedDomains": [], "deniedDomains": []},
+                    "filesystem": {"denyRead": paths["deny_read"], "allowWrite": paths["write"],
+                                   "allowRead": paths["allow_read_within_deny"],
+                                   "denyWrite": paths["deny_write"]}}
+        file = fixture.base / "srt.json"
+        file.write_text(json.dumps(settings))
+        file.chmod(0o644)
+        environment = clean_environment(fixture, policy)
+        done = run([*as_nobody(), node, os.path.realpath(program), "--settings", str(file)],
+                   fixture, environment)
+        if "dependencies not available" in done.stderr:
+            raise Unavailable(done.stderr.strip().rpartition("not available: ")[2])
+        return parsed(done)
+
+
+class Codex:
+    """@openai/codex: `codex sandbox`, which leaves reading open."""
+    name, tmpdir = "codex", "/tmp"
+
+    def answers(self, fixture):
+        program = from_npm("codex")
+        policy, paths = plain_policy(fixture)
+        roots = json.dumps(paths["write"])
+        words = [program, "sandbox", "-c", 'sandbox_mode="workspace-write"', "-c",
+                 f"sandbox_workspace_write.writable_roots={roots}", "-c",
+                 "sandbox_workspace_write.exclude_slash_tmp=true", "-c",
+                 "sandbox_workspace_write.exclude_tmpdir_env_var=true", "-c",
+                 f"sandbox_workspace_write.network_access={'true' if policy['net']['mode'] == 'open' else 'false'}",
+                 "--"]
+        # It puts a program there, and takes no place in /tmp for that.
+        with tempfile.TemporaryDirectory(prefix="cordon-codex-", dir="/var/tmp") as home:
+            if os.geteuid() == 0:
+                os.chown(home, NOBODY, NOBODY)
+            environment = clean_environment(fixture, policy) | {"CODEX_HOME": home}
+            return parsed(run([*as_nobody(), *words], fixture, environment))
+
+
 class Bare:
     """No sandbox at all: what is denied even so proves nothing."""
     name, tmpdir = "bare", "/tmp"
@@ -329,6 +383,6 @@ class Bare:
 
 TIERS = {driver.name: driver for driver in (
     Cordon("namespaces"), Cordon("landlock"), Cordon("bubblewrap"), Oci(), Seatbelt())}
-PEERS = {driver.name: driver for driver in (Bwrap(), Firejail())}
+PEERS = {driver.name: driver for driver in (Bwrap(), Firejail(), Srt(), Codex())}
 CONTROL = Bare()
 ALL = {**TIERS, **PEERS}

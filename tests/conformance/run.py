@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts the cases of conformance/cases to the tiers, and says where one differs.
 
-run.py [--drivers A,B] [--group NAME] [--table FILE] [--control] [-v]
+run.py [--drivers A,B] [--group NAME] [--table FILE] [--control] [--landlock-abi N,M] [-v]
 
 Every case has one verdict for all tiers. A tier may differ or refuse only where
 its case says so, with that verdict and that word; anything else is a failure.
@@ -151,15 +151,33 @@ def write_table(path, text):
         file.write(before + start + text + "\n" + end + after)
 
 
+def lower_abis(options, groups):
+    """Cordon's own tiers on kernels with less Landlock: the same verdicts."""
+    failed = False
+    names = [name for name in options.drivers.split(",") if isinstance(drivers.ALL[name], drivers.Cordon)]
+    for abi in options.landlock_abi.split(","):
+        drivers.ABI["CORDON_TEST_LANDLOCK_ABI"] = abi
+        for name in names:
+            tally = put_all(drivers.ALL[name], groups)
+            print(summary(f"Landlock ABI {abi}, {name}", tally))
+            for failure in tally.failures[:50]:
+                print("  " + failure)
+            failed = failed or bool(tally.failures or tally.unavailable)
+    return 1 if failed else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--drivers", default=",".join(drivers.ALL))
     parser.add_argument("--group", default="")
     parser.add_argument("--table", default="")
     parser.add_argument("--control", action="store_true")
+    parser.add_argument("--landlock-abi", default="", help="lower ones, by a build with test hooks")
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     groups = [group for group in cases.load() if options.group in ("", group.name)]
+    if options.landlock_abi:
+        return lower_abis(options, groups)
     tallies = {name: put_all(drivers.ALL[name], groups) for name in options.drivers.split(",")}
     must_run = os.environ.get("CORDON_TESTS_MUST_RUN") == "1"
     failed = options.control and check_control(groups)

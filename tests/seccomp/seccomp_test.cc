@@ -444,6 +444,26 @@ TEST(SeccompLandlock, CountedProgramsAskAboutNewProcessesBesides) {
   }
 }
 
+TEST(SeccompSelf, AsksNobodyAndRefusesTheSame) {
+  const std::map<std::string, Program> self = {{"none", cordon::backend::kSeccompSelfNone},
+                                               {"open", cordon::backend::kSeccompSelfOpen}};
+  for (const auto& [mode, program] : self) {
+    EXPECT_LE(program.size(), size_t{BPF_MAXINSNS});
+    for (long number = 0; number <= 600; ++number) {
+      EXPECT_NE(Action(number, {}, program), kNotify) << mode << " " << number;
+      if (!kRefused.contains(number)) continue;
+      EXPECT_EQ(Action(number, {}, program), kEperm) << number;
+    }
+    EXPECT_EQ(Action(SYS_openat, {0, 0, O_CREAT | O_RDWR, 0644}, program), kAllow);
+    EXPECT_EQ(Action(SYS_fchmod, {3, 0755}, program), kAllow);
+    EXPECT_EQ(Action(SYS_fchmod, {3, 04755}, program), kEperm);
+    EXPECT_EQ(Action(SYS_clone, {CLONE_NEWUSER}, program), kEperm);
+    EXPECT_EQ(Action(SYS_socket, {AF_INET, SOCK_STREAM, 0}, program),
+              mode == "none" ? kFamily : kAllow);
+    EXPECT_EQ(Action(SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, program), kAllow);
+  }
+}
+
 TEST(SeccompLandlock, EveryOpeningIsNotifiedButForAPathOnly) {
   for (const auto& [mode, program] : kLandlock) {
     for (uint64_t high : {0ull, ~0ull << 32}) {

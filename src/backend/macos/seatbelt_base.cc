@@ -1,6 +1,8 @@
 // Runs in: supervisor. Pure.
 #include "backend/macos/seatbelt_base.h"
 
+#include "plan/required.h"
+
 namespace cordon::backend {
 
 // The first denies are for operations that some versions of macOS leave out of
@@ -141,18 +143,14 @@ std::vector<Enforcement> SeatbeltEnforcement(const plan::Plan& plan) {
       {"env", "clean environment", Level::kFull, ""},
       {"tty", "seatbelt", Level::kPartial, "the caller's terminal is the command's"},
   };
-  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
-                   const char* note) {
-    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
-                    asked ? note : "no limit set"});
-  };
   const LimitPolicy& limits = plan.limits;
-  limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit", Level::kPartial, "of each process");
-  limit("limits.memory", limits.memory.has_value(), "", Level::kNone,
-        "macOS does not enforce one without root");
-  limit("limits.processes", limits.processes.has_value(), "rlimit", Level::kPartial,
-        "all of the user's processes count");
-  limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
+  list.push_back(
+      plan::OfLimit("limits.cpu", limits.cpu_ms, "rlimit", Level::kPartial, "of each process"));
+  list.push_back(plan::OfLimit("limits.memory", limits.memory, "", Level::kNone,
+                               "macOS does not enforce one without root"));
+  list.push_back(plan::OfLimit("limits.processes", limits.processes, "rlimit", Level::kPartial,
+                               "all of the user's processes count"));
+  list.push_back(plan::OfLimit("limits.files", limits.open_files, "rlimit", Level::kFull, ""));
   list.push_back({"limits.disk", "", Level::kNone, "no limit set"});
   return list;
 }

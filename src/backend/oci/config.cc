@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "guard/env.h"
 #include "guard/path.h"
+#include "plan/required.h"
 #include "plan/rules.h"
 
 namespace cordon::backend {
@@ -351,16 +352,12 @@ std::vector<Enforcement> Maker::Enforced() const {
   if (deny_new) {
     list.push_back({"fs.deny_new", "", Level::kNone, "no mount keeps a name from being made"});
   }
-  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
-                   const char* note) {
-    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
-                    asked ? note : "no limit set"});
-  };
   const LimitPolicy& limits = plan_.limits;
-  limit("limits.cpu", limits.cpu_ms.has_value(), "rlimit", Level::kPartial, "of each process");
-  limit("limits.memory", limits.memory.has_value(), "cgroup", Level::kFull, "");
-  limit("limits.processes", limits.processes.has_value(), "cgroup", Level::kFull, "");
-  limit("limits.files", limits.open_files.has_value(), "rlimit", Level::kFull, "");
+  list.push_back(
+      plan::OfLimit("limits.cpu", limits.cpu_ms, "rlimit", Level::kPartial, "of each process"));
+  list.push_back(plan::OfLimit("limits.memory", limits.memory, "cgroup", Level::kFull, ""));
+  list.push_back(plan::OfLimit("limits.processes", limits.processes, "cgroup", Level::kFull, ""));
+  list.push_back(plan::OfLimit("limits.files", limits.open_files, "rlimit", Level::kFull, ""));
   bool temp = plan_.fs.temp == TempMode::kPrivate;
   list.push_back({"limits.disk", temp ? "tmpfs size" : "", temp ? Level::kPartial : Level::kNone,
                   temp ? "writable roots have no quota" : "no limit set"});

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "guard/ip_address.h"
 #include "guard/path.h"
+#include "plan/required.h"
 
 namespace cordon::backend {
 namespace {
@@ -297,19 +298,16 @@ std::vector<Enforcement> Enforced(const plan::Plan& plan) {
   if (deny_new) {
     list.push_back({"fs.deny_new", "", Level::kNone, "no volume keeps a name from being made"});
   }
-  auto limit = [&](const char* feature, bool asked, const char* mechanism, Level level,
-                   const char* note) {
-    list.push_back({feature, asked ? mechanism : "", asked ? level : Level::kNone,
-                    asked ? note : "no limit set"});
-  };
   const LimitPolicy& limits = plan.limits;
-  limit("limits.cpu", limits.cpu_ms.has_value(), "", Level::kNone, "a pod has a share, no total");
-  limit("limits.memory", limits.memory.has_value(), "cgroup", Level::kFull, "");
-  limit("limits.processes", limits.processes.has_value(), "", Level::kNone,
-        "it is the node's word");
-  limit("limits.files", limits.open_files.has_value(), "", Level::kNone, "a pod has no such limit");
-  limit("limits.file_size", limits.file_size.has_value(), "", Level::kNone,
-        "a pod has no such limit");
+  list.push_back(
+      plan::OfLimit("limits.cpu", limits.cpu_ms, "", Level::kNone, "a pod has a share, no total"));
+  list.push_back(plan::OfLimit("limits.memory", limits.memory, "cgroup", Level::kFull, ""));
+  list.push_back(plan::OfLimit("limits.processes", limits.processes, "", Level::kNone,
+                               "it is the node's word"));
+  list.push_back(plan::OfLimit("limits.files", limits.open_files, "", Level::kNone,
+                               "a pod has no such limit"));
+  list.push_back(plan::OfLimit("limits.file_size", limits.file_size, "", Level::kNone,
+                               "a pod has no such limit"));
   list.push_back({"limits.disk", "", Level::kNone, "no limit set"});
   return list;
 }
