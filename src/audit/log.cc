@@ -68,6 +68,11 @@ Result<sys::UniqueFd> OpenFile(const std::string& path) {
   return file;
 }
 
+std::shared_ptr<Log> Log::ForAnotherRun() const {
+  sys::UniqueFd file(fcntl(file_.get(), F_DUPFD_CLOEXEC, 3));
+  return std::make_shared<Log>(std::move(file), NewRunId(), most_bytes_);
+}
+
 Status Log::Record(const Event& event) {
   std::lock_guard lock(mutex_);
   Status written = Append(event);

@@ -42,6 +42,9 @@ constexpr Subcommand kSubcommands[] = {
      SetupConnect},
     {"export", "seatbelt|oci DIR|k8s [OPTIONS] [--] CMD [ARG…]",
      "The same boundary for another engine", SetupExport},
+    {"tool", "[OPTIONS] NAME | list | install FILE", "One tool call, from JSON on stdin", SetupTool},
+    {"mcp", "[OPTIONS]", "The tools as an MCP server", SetupMcp},
+    {"status", "[OPTIONS]", "What an agent started here would have", SetupStatus},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 
