@@ -27,6 +27,7 @@ Action SetupRun(Arguments& arguments);
 Action SetupShell(Arguments& arguments);
 Action SetupExplain(Arguments& arguments);
 Action SetupCheck(Arguments& arguments);
+Action SetupScan(Arguments& arguments);
 Action SetupPlan(Arguments& arguments);
 Action SetupPolicy(Arguments& arguments);
 Action SetupProxy(Arguments& arguments);

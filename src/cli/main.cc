@@ -33,6 +33,8 @@ constexpr Subcommand kSubcommands[] = {
     {"explain", "[OPTIONS] read|write|exec PATH | connect HOST[:PORT]",
      "May it? By which rule? What would allow it?", SetupExplain},
     {"check", "[OPTIONS] url URL|-", "Ask a guard: may a tool fetch this URL?", SetupCheck},
+    {"scan", "[OPTIONS] [FILE|DIR|-]…", "Find leaked secrets in files, folders and streams",
+     SetupScan},
     {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},
     {"policy", "show|check|diff|schema|init|trust", "Show, check, compare, start, trust policies",
      SetupPolicy},
