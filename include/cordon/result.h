@@ -83,6 +83,16 @@ enum class Code {
   X(kWaitingForInput, "waiting_for_input")     \
   X(kHookDenied, "hook_denied")                \
   X(kApprovalDenied, "approval_denied")        \
+  X(kSecretFound, "secret_found")              \
+  /* guards */                                 \
+  X(kPathInvalid, "path_invalid")              \
+  X(kPathOutside, "path_outside")              \
+  X(kPathProtected, "path_protected")          \
+  X(kFileType, "file_type")                    \
+  X(kFileTooLarge, "file_too_large")           \
+  X(kVariableInvalid, "variable_invalid")      \
+  X(kVariableDenied, "variable_denied")        \
+  X(kCommandEffect, "command_effect")          \
   /* general */                                \
   X(kUsage, "usage")                           \
   X(kInternal, "internal")

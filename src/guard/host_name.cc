@@ -150,6 +150,14 @@ Result<Host> ParseHost(std::string_view text) {
   return ParseName(text);
 }
 
+bool IsUnicodeOf(std::string_view text, const Host& host) {
+  char* output = nullptr;
+  int status = idn2_to_unicode_8z8z(host.name.c_str(), &output, 0);
+  std::unique_ptr<char, decltype(&idn2_free)> owned(output, &idn2_free);
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return status == IDN2_OK && Lower(text) == output;
+}
+
 Result<HostPort> ParseHostPort(std::string_view text, int default_port) {
   size_t colon = PortColon(text);
   if (colon == text.npos) {

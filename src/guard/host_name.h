@@ -25,6 +25,10 @@ struct Host {
 // kHostInvalid; the name of the result reads back as the same host.
 Result<Host> ParseHost(std::string_view text);
 
+// Whether `text` is just how `host` is written in Unicode: IDNA mapped nothing in it
+// but the case of ASCII letters, so that clients which map less read the same.
+bool IsUnicodeOf(std::string_view text, const Host& host);
+
 struct HostPort {
   Host host;
   int port = 0;

@@ -24,6 +24,7 @@ constexpr std::string_view kMetadataNames[] = {
     "metadata.packet.net",
     "metadata.platformequinix.com",
     "metadata.oraclecloud.internal",
+    "metadata.gce.internal",
     "api.metadata.cloud.ibm.com",
     "instance-data",
     "instance-data.ec2.internal",
@@ -35,6 +36,12 @@ constexpr std::string_view kMetadataNames[] = {
 constexpr std::string_view kInsideSuffixes[] = {
     "internal",    "intranet", "private", "corp",    "home",    "lan",       "local",
     "localdomain", "svc",      "default", "cluster", "invalid", "home.arpa", "consul",
+};
+
+// Services whose names stand for whatever address is written in them, or for loopback.
+constexpr std::string_view kAnyAddressSuffixes[] = {
+    "nip.io", "sslip.io", "xip.io",     "localtest.me", "lvh.me", "vcap.me",  "lacolhost.com",
+    "fuf.me", "local.gd", "traefik.me", "backname.io",  "1u.ms",  "rbndr.us", "localdev.me",
 };
 
 bool EndsIn(std::string_view name, std::string_view suffix) {
@@ -57,6 +64,11 @@ bool IsMetadataName(const Host& host) {
 bool IsInsideName(const Host& host) {
   if (host.name.find('.') == std::string::npos) return true;
   return std::any_of(std::begin(kInsideSuffixes), std::end(kInsideSuffixes),
+                     [&](std::string_view suffix) { return EndsIn(host.name, suffix); });
+}
+
+bool StandsForAnyAddress(const Host& host) {
+  return std::any_of(std::begin(kAnyAddressSuffixes), std::end(kAnyAddressSuffixes),
                      [&](std::string_view suffix) { return EndsIn(host.name, suffix); });
 }
 
@@ -207,6 +219,10 @@ NetDecision DecidePublic(const NetRules& rules, const Host& host, std::optional<
     return Denied(Reason::kHostDenied, host.name + " is not a public name",
                   "net.private_addresses = \"allow\", or " + AllowHint(host, port));
   }
+  if (StandsForAnyAddress(host)) {
+    return Denied(Reason::kHostDenied, host.name + " may stand for any address",
+                  AllowHint(host, port));
+  }
   return Allowed("mode = \"public\"");
 }
 
@@ -243,6 +259,19 @@ NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddre
   NetDecision decision = DecideLiteral(rules, address, wanted);
   if (!decision.allowed && !host.address) decision.rule = host.name + ": " + decision.rule;
   return decision;
+}
+
+AnswerDecision DecideAnswers(const NetRules& rules, const Host& host,
+                             const std::vector<IpAddress>& answers, int port) {
+  if (answers.empty()) {
+    return {Denied(Reason::kUpstreamFailed, host.name + " has no address"), {}};
+  }
+  NetDecision decision;
+  for (const IpAddress& address : answers) {
+    decision = DecideAddress(rules, host, address, port);
+    if (!decision.allowed) return {decision, {}};
+  }
+  return {decision, answers.front()};
 }
 
 bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses) {

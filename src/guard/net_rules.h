@@ -55,6 +55,15 @@ NetDecision DecideLookup(const NetRules& rules, const Host& host);
 NetDecision DecideAddress(const NetRules& rules, const Host& host, const IpAddress& address,
                           int port = 0);
 
+// All answers for `host` at once, and the one to connect to. One that is denied
+// denies them all: who mixes in an inner address means it.
+struct AnswerDecision {
+  NetDecision decision;
+  IpAddress address;  // if allowed
+};
+AnswerDecision DecideAnswers(const NetRules& rules, const Host& host,
+                             const std::vector<IpAddress>& answers, int port);
+
 // Whether kPublic takes every host of the pattern with no rule that allows it;
 // metadata aside, which is denied whoever asks.
 bool TakenByPublic(const HostPattern& pattern, AddressMode private_addresses);

@@ -244,5 +244,28 @@ TEST(DecideDeny, SaysOnlyWhatIsDenied) {
   EXPECT_TRUE(DecideDeny(rules, *ParseHost("not-listed.test"), 443).allowed);
 }
 
+TEST(DecideAnswers, OneDeniedAnswerDeniesAll) {
+  NetRules rules = Rules(NetMode::kPublic);
+  Host host = *ParseHost("a.test");
+  IpAddress first = *ParseIp("1.1.1.1"), second = *ParseIp("2606:4700:4700::1111");
+  AnswerDecision both = DecideAnswers(rules, host, {first, second}, 443);
+  EXPECT_TRUE(both.decision.allowed);
+  EXPECT_EQ(both.address, first);
+  for (const char* inner : {"127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1",
+                            "64:ff9b::7f00:1", "2002:7f00:1::"}) {
+    EXPECT_FALSE(DecideAnswers(rules, host, {first, *ParseIp(inner)}, 443).decision.allowed)
+        << inner;
+  }
+  EXPECT_FALSE(DecideAnswers(rules, host, {}, 443).decision.allowed);
+}
+
+TEST(DecideHost, NamesThatStandForAnyAddressNeedARule) {
+  for (const char* name : {"127.0.0.1.nip.io", "a.sslip.io", "localtest.me", "x.lvh.me"}) {
+    EXPECT_FALSE(Allows(Rules(NetMode::kPublic), name)) << name;
+    EXPECT_TRUE(Allows(Rules(NetMode::kPublic, {name}), name)) << name;
+  }
+  EXPECT_TRUE(Allows(Rules(NetMode::kPublic), "snip.io"));
+}
+
 }  // namespace
 }  // namespace cordon::guard

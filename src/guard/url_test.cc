@@ -70,11 +70,56 @@ TEST(ParseUrl, RefusesWhatClientsReadDifferently) {
                                 "http://[::1]x/",
                                 "http://a.test:80x/",
                                 "http://1.2.3.4%41/",
-                                "http://1.2.3.4.5:80/"}) {
+                                "http://1.2.3.4.5:80/",
+                                "http:/x://y/",
+                                "http:x://y/",
+                                "http?x://y/",
+                                "://a.test/"}) {
     EXPECT_FALSE(ParseUrl(text)) << text;
   }
   EXPECT_FALSE(ParseUrl(std::string_view("http://a.test\0.b/", 17)));
   EXPECT_FALSE(ParseUrl("http://a.test/" + std::string(20000, 'a')));
+}
+
+TEST(ParseUrl, UnicodeHostsAreTakenWhereAllReadThemAlike) {
+  auto url = ParseUrl("https://b\u00fccher.example/\u00e4?\u00f6#x");
+  ASSERT_TRUE(url) << url.error().message;
+  EXPECT_EQ(ToString(*url), "https://xn--bcher-kva.example/%C3%A4?%C3%B6");
+  EXPECT_TRUE(ParseUrl("http://b\u00fccher.EXAMPLE.:8080/"));
+  for (std::string_view text :
+       {"http://stra\u00dfe.example/", "http://\u03c2.example/", "http://a\u200db.example/",
+        "http://\uff41.example/", "http://a\u3002example/", "http://B\u00dcCHER.example/",
+        "http://\u2460\u2461\u2466.0.0.1/", "http://a\u00ad.example/", "http://\xff.example/"}) {
+    EXPECT_FALSE(ParseUrl(text)) << text;
+  }
+}
+
+TEST(ParseUrl, TellsWhatToAskFor) {
+  EXPECT_EQ(ParseUrl("http://a.test")->resource, "/");
+  EXPECT_EQ(ParseUrl("http://a.test?x")->resource, "/?x");
+  EXPECT_EQ(ParseUrl("http://a.test/b/c?d=/#e")->resource, "/b/c?d=/");
+  EXPECT_EQ(ToString(*ParseUrl("HTTP://A.test:80/x")), "http://a.test/x");
+  EXPECT_EQ(ToString(*ParseUrl("https://[::1]:80/x")), "https://[::1]:80/x");
+}
+
+TEST(FollowRedirect, EveryHopIsReadAgain) {
+  Url from = *ParseUrl("https://a.test:8443/b/c?d");
+  auto next = [&](std::string_view location) {
+    auto url = FollowRedirect(from, location);
+    return url ? ToString(*url) : "refused";
+  };
+  EXPECT_EQ(next("https://b.test/x"), "https://b.test/x");
+  EXPECT_EQ(next("//b.test/x"), "https://b.test/x");
+  EXPECT_EQ(next("/x?y"), "https://a.test:8443/x?y");
+  EXPECT_EQ(next("x/y"), "https://a.test:8443/b/x/y");
+  EXPECT_EQ(next("?y"), "https://a.test:8443/b/c?y");
+  EXPECT_EQ(next("#z"), "https://a.test:8443/b/");
+  for (const char* location :
+       {"http://b.test/", "file:///etc/passwd", "//u@b.test/", "\\\\b.test\\", "/x y",
+        "https:b.test", "javascript:x", "///b.test/", "/\\b.test"}) {
+    EXPECT_EQ(next(location), "refused") << location;
+  }
+  EXPECT_TRUE(FollowRedirect(*ParseUrl("http://a.test/"), "https://a.test/"));
 }
 
 }  // namespace
