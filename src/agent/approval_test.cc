@@ -38,17 +38,15 @@ TEST(Approval, SubAgentMatrix) {
 
 // Nothing runs unasked because of a containment that is not there.
 TEST(Approval, AutoNeedsContainment) {
-  EXPECT_EQ(Row(AgentKind::kTopLevel, Effect::kLocalMutation, Place::kInside,
-                Containment::kNotFull),
-            "d??");
-  EXPECT_EQ(Row(AgentKind::kSubAgent, Effect::kLocalMutation, Place::kInside,
-                Containment::kNotFull),
-            "ddd");
+  EXPECT_EQ(
+      Row(AgentKind::kTopLevel, Effect::kLocalMutation, Place::kInside, Containment::kNotFull),
+      "d??");
+  EXPECT_EQ(
+      Row(AgentKind::kSubAgent, Effect::kLocalMutation, Place::kInside, Containment::kNotFull),
+      "ddd");
 }
 
-TEST(Approval, TheDefaultQuestionIsDenied) {
-  EXPECT_EQ(DecideApproval({}), Approval::kDeny);
-}
+TEST(Approval, TheDefaultQuestionIsDenied) { EXPECT_EQ(DecideApproval({}), Approval::kDeny); }
 
 TEST(Approval, NamesAndAliases) {
   for (const char* name : {"auto", "yolo", "accept"}) {

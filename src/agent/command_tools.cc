@@ -69,7 +69,9 @@ std::string Whole(const Workbench& bench, const Job& job, const char* stream) {
 void AddComplaints(const Workbench& bench, const Job& job, const ShownOutput& err,
                    Outcome& outcome) {
   if (outcome.kind == OutcomeKind::kExited && outcome.exit_code == 0) return;
-  if (bench.policy().audit.denials == DenialDetail::kOff || err.total == 0) return;
+  bool off = bench.policy().audit.denials == DenialDetail::kOff &&
+             bench.policy().origins.contains("audit.denials");
+  if (off || err.total == 0) return;
   Result<plan::Plan> plan = bench.PlanNow();
   if (!plan) return;
   host::RealPaths probe;
@@ -107,6 +109,7 @@ ToolResult EndOf(const Workbench& bench, const Job& job, uint64_t wall_ms, Outco
                                                    .violations = outcome.violations,
                                                    .hint = HintOf(outcome)}));
   result.violations = std::move(outcome.violations);
+  result.leaks = job.run->Leaks();
   if (outcome.kind != OutcomeKind::kExited) result.state = ToolResult::State::kFailed;
   return result;
 }
@@ -166,7 +169,8 @@ Result<ToolResult> Shell(const Workbench& bench, Jobs& jobs, const Json& argumen
   uint64_t wall = WallOf(bench, arguments);
   // A command in the background has the time it was given, or all that the policy gives.
   if (!background || arguments.contains("timeout")) order.wall_ms = wall;
-  CORDON_ASSIGN_OR_RETURN(Job job, jobs.Start(line, bench.RequestFor(std::move(order))));
+  CORDON_ASSIGN_OR_RETURN(Job job,
+                          jobs.Start(line, bench.RequestFor(std::move(order)), bench.leaks()));
   if (background) return InBackground(job);
   return Foreground(bench, job, wall, context);
 }
@@ -195,7 +199,8 @@ Result<ToolResult> Exec(const Workbench& bench, Jobs& jobs, const Json& argument
   uint64_t wall = WallOf(bench, arguments);
   order.wall_ms = wall;
   std::string shown = base::Join(order.argv, " ");
-  CORDON_ASSIGN_OR_RETURN(Job job, jobs.Start(shown, bench.RequestFor(std::move(order))));
+  CORDON_ASSIGN_OR_RETURN(Job job,
+                          jobs.Start(shown, bench.RequestFor(std::move(order)), bench.leaks()));
   return Foreground(bench, job, wall, context);
 }
 
@@ -251,6 +256,7 @@ Result<ToolResult> Output(const Workbench& bench, const Jobs& jobs, const Json& 
   if (!text.ends_with('\n')) text += '\n';
   ToolResult result(std::move(structured), text + ViolationsBlock(violations));
   result.violations = std::move(violations);
+  result.leaks = job.run->Leaks();
   return result;
 }
 

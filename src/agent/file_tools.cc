@@ -76,7 +76,7 @@ Lines Cut(std::string_view content, int64_t first, int64_t most) {
   return lines;
 }
 
-Result<ToolResult> ReadFile(const Workbench&, FileAccess& files, const Json& arguments) {
+Result<ToolResult> ReadFile(const Workbench& bench, FileAccess& files, const Json& arguments) {
   CORDON_ASSIGN_OR_RETURN(OpenedFile file, files.OpenFile(TextOf(arguments, "path")));
   CORDON_ASSIGN_OR_RETURN(std::string content, ReadAll(file, kMostRead));
   if (LooksBinary(content)) {
@@ -85,6 +85,8 @@ Result<ToolResult> ReadFile(const Workbench&, FileAccess& files, const Json& arg
                           MimeTypeOf(file.path, content),
                       "look at it with a command (file, hexdump)");
   }
+  std::vector<std::string> leaks;
+  content = bench.Redact(std::move(content), leaks);  // as a whole: a piece may hide half of one
   int64_t first = NumberOf(arguments, "offset", 1);
   Lines lines = Cut(content, first, NumberOf(arguments, "limit", kMostLines));
   int64_t next = first + lines.shown;
@@ -99,7 +101,9 @@ Result<ToolResult> ReadFile(const Workbench&, FileAccess& files, const Json& arg
                         lines.total, next);
   }
   if (text.empty()) text = lines.total == 0 ? "[empty file]\n" : "[no such line]\n";
-  return ToolResult(std::move(structured), std::move(text));
+  ToolResult result(std::move(structured), std::move(text));
+  result.leaks = std::move(leaks);
+  return result;
 }
 
 Result<ToolResult> WriteFile(const Workbench&, FileAccess& files, const Json& arguments) {

@@ -12,7 +12,7 @@ bool Ended(const Job& job) { return job.run->WaitUntil(RunningCommand::Clock::no
 
 }  // namespace
 
-Result<Job> Jobs::Start(std::string command, session::Request request) {
+Result<Job> Jobs::Start(std::string command, session::Request request, const LeakGuard* leaks) {
   {
     std::lock_guard lock(mutex_);
     auto running = static_cast<size_t>(
@@ -26,7 +26,7 @@ Result<Job> Jobs::Start(std::string command, session::Request request) {
   }
   std::string directory = request.directory;
   CORDON_ASSIGN_OR_RETURN(std::shared_ptr<RunningCommand> run,
-                          RunningCommand::Start(std::move(request)));
+                          RunningCommand::Start(std::move(request), leaks));
   std::lock_guard lock(mutex_);
   Forget();
   jobs_.push_back({"c" + std::to_string(++last_), std::move(command), directory, std::move(run)});

@@ -22,7 +22,7 @@ struct Job {
 class Jobs {
  public:
   // Starts it. An error if it cannot be, or if too many run already.
-  Result<Job> Start(std::string command, session::Request request);
+  Result<Job> Start(std::string command, session::Request request, const LeakGuard* leaks);
   Result<Job> Find(const std::string& id) const;
   std::vector<Job> All() const;
 

@@ -79,8 +79,10 @@ TEST(OutputRecord, FindsTheLastLine) {
 }
 
 TEST(RunningCommand, KnowsPrompts) {
-  for (const char* prompt : {"Password:", "Overwrite x? [y/N]", "Are you sure", "Do you want to "
-                             "continue? [Y/n]", "Enter passphrase for key", "Proceed (yes/no)?"}) {
+  for (const char* prompt : {"Password:", "Overwrite x? [y/N]", "Are you sure",
+                             "Do you want to "
+                             "continue? [Y/n]",
+                             "Enter passphrase for key", "Proceed (yes/no)?"}) {
     EXPECT_TRUE(LooksLikePrompt(prompt)) << prompt;
   }
   for (const char* line : {"", "compiling a.c", "checking for gcc... ", "the year/no matter"}) {

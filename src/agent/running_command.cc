@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kQuiet{5};
 constexpr int kLookEveryMs = 500;
+constexpr size_t kLatest = 1000;
 
 constexpr std::array<std::string_view, 20> kPrompts = {
     "[y/n",
@@ -60,8 +61,15 @@ bool LooksLikePrompt(std::string_view line) {
       kPrompts, [&](std::string_view prompt) { return lower.find(prompt) != lower.npos; });
 }
 
-Result<std::shared_ptr<RunningCommand>> RunningCommand::Start(session::Request request) {
-  std::shared_ptr<RunningCommand> command(new RunningCommand);
+RunningCommand::RunningCommand(const LeakGuard* leaks) : leaks_(leaks) {
+  if (leaks == nullptr) return;
+  out_redactor_.emplace(leaks->rules());
+  err_redactor_.emplace(leaks->rules());
+}
+
+Result<std::shared_ptr<RunningCommand>> RunningCommand::Start(session::Request request,
+                                                              const LeakGuard* leaks) {
+  std::shared_ptr<RunningCommand> command(new RunningCommand(leaks));
   command->null_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!command->null_.valid()) return base::SystemError("open /dev/null", errno);
   if (command->cancellation_.fd() < 0) return base::SystemError("eventfd", EMFILE);
@@ -124,19 +132,51 @@ void RunningCommand::Read(Stream stream, sys::UniqueFd& from) {
   std::array<char, 64 * 1024> buffer;
   ssize_t got = read(from.get(), buffer.data(), buffer.size());
   if (got > 0) {
-    std::lock_guard lock(mutex_);
-    (stream == Stream::kOut ? out_ : err_).Add({buffer.data(), static_cast<size_t>(got)});
-    latest_ = stream;
-    wrote_ = Clock::now();
+    Take(stream, {buffer.data(), static_cast<size_t>(got)});
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
     from.reset();
+    Finish(stream);
   }
+}
+
+// What is held back may be the beginning of a secret; a prompt is told by the bytes.
+void RunningCommand::Take(Stream stream, std::string_view bytes) {
+  std::lock_guard lock(mutex_);
+  bool out = stream == Stream::kOut;
+  std::optional<guard::SecretRedactor>& redactor = out ? out_redactor_ : err_redactor_;
+  if (latest_ != stream) latest_bytes_.clear();
+  latest_bytes_ += bytes.substr(bytes.size() - std::min(bytes.size(), kLatest));
+  if (latest_bytes_.size() > 2 * kLatest) latest_bytes_.erase(0, latest_bytes_.size() - kLatest);
+  (out ? out_ : err_).Add(redactor ? redactor->Feed(bytes) : std::string(bytes));
+  latest_ = stream;
+  wrote_ = Clock::now();
+  bool found = redactor && !redactor->findings().empty();
+  if (found && leaks_->on_leak() == OnLeak::kTerminate) Cancel();
+}
+
+void RunningCommand::Finish(Stream stream) {
+  std::lock_guard lock(mutex_);
+  bool out = stream == Stream::kOut;
+  std::optional<guard::SecretRedactor>& redactor = out ? out_redactor_ : err_redactor_;
+  if (redactor) (out ? out_ : err_).Add(redactor->Finish());
+}
+
+std::vector<std::string> RunningCommand::Leaks() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> rules;
+  for (const auto* redactor : {&out_redactor_, &err_redactor_}) {
+    if (!*redactor) continue;
+    for (const guard::SecretFinding& found : (*redactor)->findings()) rules.push_back(found.rule);
+  }
+  return rules;
 }
 
 void RunningCommand::Watch() {
   std::lock_guard lock(mutex_);
   if (waited_for_input_ || run_ended_ || Clock::now() - wrote_ < kQuiet) return;
-  if (!LooksLikePrompt(Record(latest_).LastLine())) return;
+  OutputRecord latest;
+  latest.Add(latest_bytes_);
+  if (!LooksLikePrompt(latest.LastLine())) return;
   waited_for_input_ = true;
   Cancel();
 }

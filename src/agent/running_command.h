@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "agent/leak_guard.h"
 #include "agent/output_record.h"
 #include "cordon/outcome.h"
 #include "cordon/sandbox.h"
@@ -24,7 +25,10 @@ class RunningCommand {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static Result<std::shared_ptr<RunningCommand>> Start(session::Request request);
+  // What `leaks` finds in its output is replaced as it comes, or ends the command where the
+  // policy says terminate. `leaks` may be null, and outlives the command.
+  static Result<std::shared_ptr<RunningCommand>> Start(session::Request request,
+                                                       const LeakGuard* leaks);
   ~RunningCommand();
   RunningCommand(const RunningCommand&) = delete;
   RunningCommand& operator=(const RunningCommand&) = delete;
@@ -38,16 +42,21 @@ class RunningCommand {
   // Ended by us because it waited for an answer that nobody gives.
   bool waited_for_input() const;
 
+  // The rules that found a secret so far.
+  std::vector<std::string> Leaks() const;
+
   ShownOutput Show(Stream stream, size_t limit, std::string_view whole) const;
   OutputRecord::Part From(Stream stream, uint64_t offset, size_t limit) const;
   uint64_t Written() const;  // by both streams
   std::string LastLine() const;
 
  private:
-  RunningCommand() = default;
+  explicit RunningCommand(const LeakGuard* leaks);
   void Run(const session::Request& request);
   void Pump();
   void Read(Stream stream, sys::UniqueFd& from);
+  void Take(Stream stream, std::string_view bytes);
+  void Finish(Stream stream);
   void Watch();
   const OutputRecord& Record(Stream stream) const { return stream == Stream::kOut ? out_ : err_; }
 
@@ -56,7 +65,10 @@ class RunningCommand {
   sys::UniqueFd out_read_, out_write_, err_read_, err_write_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  OutputRecord out_, err_;        // these are guarded by mutex_
+  const LeakGuard* leaks_;
+  std::optional<guard::SecretRedactor> out_redactor_, err_redactor_;
+  std::string latest_bytes_;  // the last ones, as they came; these are guarded by mutex_
+  OutputRecord out_, err_;
   Stream latest_ = Stream::kOut;  // that wrote
   Clock::time_point wrote_ = Clock::now();
   bool waited_for_input_ = false;

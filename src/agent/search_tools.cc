@@ -67,14 +67,19 @@ class Page {
     }
     if (end == WalkEnd::kCancelled) structured["incomplete"] = true;
     if (none) text_ = "[nothing found]\n" + text_;
-    return {std::move(structured), std::move(text_)};
+    ToolResult result(std::move(structured), std::move(text_));
+    result.leaks = std::move(leaks_);
+    return result;
   }
+
+  std::vector<std::string>& leaks() { return leaks_; }
 
  private:
   int64_t skip_, limit_, found_ = 0;
   bool more_ = false;
   Json list_ = Json::array();
   std::string text_;
+  std::vector<std::string> leaks_;
 };
 
 std::string Relative(const std::string& path, const std::string& root) {
@@ -112,10 +117,18 @@ Result<ToolResult> Glob(const Workbench& bench, FileAccess& files, const Json& a
 }
 
 struct Search {
+  const Workbench& bench;
   LinePattern pattern;
   std::string root;
   std::string include;  // a glob, or empty
 };
+
+bool HasMatch(const Search& search, std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1)) {
+    if (search.pattern.Matches(text.substr(0, text.find('\n')))) return true;
+  }
+  return false;
+}
 
 Step SearchText(const Search& search, const std::string& path, std::string_view text, Page& page) {
   std::string name = Relative(path, search.root);
@@ -140,8 +153,9 @@ Step SearchText(const Search& search, const std::string& path, std::string_view 
 Step SearchFile(const Search& search, OpenedFile& file, Page& page) {
   if (fstat(file.fd.get(), &file.status) != 0 || !S_ISREG(file.status.st_mode)) return Step::kGoOn;
   Result<std::string> text = ReadAll(file, kMostFile);
-  if (!text || LooksBinary(*text)) return Step::kGoOn;
-  return SearchText(search, file.path, *text, page);
+  if (!text || LooksBinary(*text) || !HasMatch(search, *text)) return Step::kGoOn;
+  // As a whole, and only where something of it is shown.
+  return SearchText(search, file.path, search.bench.Redact(std::move(*text), page.leaks()), page);
 }
 
 Result<ToolResult> Grep(const Workbench& bench, FileAccess& files, const Json& arguments,
@@ -153,7 +167,7 @@ Result<ToolResult> Grep(const Workbench& bench, FileAccess& files, const Json& a
   std::string where = TextOf(arguments, "path", bench.workspace());
   CORDON_ASSIGN_OR_RETURN(OpenedFile root, files.OpenAny(where));
   Page page(arguments);
-  Search search{std::move(pattern), root.path, {}};
+  Search search{bench, std::move(pattern), root.path, {}};
   if (std::string include = TextOf(arguments, "include"); !include.empty()) {
     search.include = Anchored(root.path, guard::NormalizePath(include));
   }

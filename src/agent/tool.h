@@ -79,6 +79,7 @@ struct ToolResult {
   std::string text;  // for a model: made by result_text
   State state = State::kDone;
   std::vector<Violation> violations;
+  std::vector<std::string> leaks;  // rules that found a secret, which is not there any more
   std::optional<Attachment> attachment;
 
   ToolResult() = default;

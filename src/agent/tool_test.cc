@@ -14,17 +14,17 @@ namespace {
 using Type = Parameter::Type;
 
 ToolInfo Example() {
-  return {.name = "example",
-          .title = "Example",
-          .description = "An example",
-          .parameters = {{.name = "text", .type = Type::kString,
-                          .need = Parameter::Need::kRequired, .doc = "d"},
-                         {.name = "number", .type = Type::kInteger, .doc = "d", .least = 1,
-                          .most = 10},
-                         {.name = "list", .type = Type::kStrings, .doc = "d"},
-                         {.name = "map", .type = Type::kStringMap, .doc = "d"},
-                         {.name = "on", .type = Type::kBoolean, .doc = "d"}},
-          .effect = Effect::kLocalMutation};
+  return {
+      .name = "example",
+      .title = "Example",
+      .description = "An example",
+      .parameters =
+          {{.name = "text", .type = Type::kString, .need = Parameter::Need::kRequired, .doc = "d"},
+           {.name = "number", .type = Type::kInteger, .doc = "d", .least = 1, .most = 10},
+           {.name = "list", .type = Type::kStrings, .doc = "d"},
+           {.name = "map", .type = Type::kStringMap, .doc = "d"},
+           {.name = "on", .type = Type::kBoolean, .doc = "d"}},
+      .effect = Effect::kLocalMutation};
 }
 
 std::string Complaint(const char* json) {
@@ -34,21 +34,20 @@ std::string Complaint(const char* json) {
 
 TEST(Tool, TakesWhatTheSchemaSays) {
   EXPECT_EQ(Complaint(R"({"text": "x"})"), "");
-  EXPECT_EQ(Complaint(R"({"text": "", "number": 10, "list": ["a"], "map": {"a": "b"}, "on": true})"),
-            "");
+  EXPECT_EQ(
+      Complaint(R"({"text": "", "number": 10, "list": ["a"], "map": {"a": "b"}, "on": true})"), "");
   EXPECT_EQ(Complaint(R"({"text": "x", "number": 2.0})"), "");
 }
 
 TEST(Tool, RefusesAnythingElse) {
   EXPECT_NE(Complaint("[]"), "");
   EXPECT_NE(Complaint("{}"), "");
-  for (const char* json :
-       {R"({"text": 1})", R"({"text": "a\u0000b"})", R"({"text": null})",
-        R"({"text": "x", "number": 0})", R"({"text": "x", "number": 11})",
-        R"({"text": "x", "number": 1.5})", R"({"text": "x", "number": "1"})",
-        R"({"text": "x", "number": 1e300})", R"({"text": "x", "list": [1]})",
-        R"({"text": "x", "list": "a"})", R"({"text": "x", "map": {"a": 1}})",
-        R"({"text": "x", "on": "yes"})", R"({"text": "x", "other": 1})"}) {
+  for (const char* json : {R"({"text": 1})", R"({"text": "a\u0000b"})", R"({"text": null})",
+                           R"({"text": "x", "number": 0})", R"({"text": "x", "number": 11})",
+                           R"({"text": "x", "number": 1.5})", R"({"text": "x", "number": "1"})",
+                           R"({"text": "x", "number": 1e300})", R"({"text": "x", "list": [1]})",
+                           R"({"text": "x", "list": "a"})", R"({"text": "x", "map": {"a": 1}})",
+                           R"({"text": "x", "on": "yes"})", R"({"text": "x", "other": 1})"}) {
     EXPECT_NE(Complaint(json), "") << json;
   }
   Status near = CheckArguments(Example(), Json::parse(R"({"text": "x", "nunber": 1})"));
@@ -64,10 +63,27 @@ TEST(Tool, HasASchema) {
 }
 
 TEST(Tool, VariablesThatLoadCodeAreRefused) {
-  for (const char* name :
-       {"LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "PYTHONPATH",
-        "PYTHONSTARTUP", "NODE_OPTIONS", "RUBYOPT", "PERL5OPT", "PERL5LIB", "BASH_ENV", "ENV",
-        "ld_preload", "Bash_Env", "GIT_SSH_COMMAND", "PATH", "home", "CI", "https_proxy", "", "A=B"}) {
+  for (const char* name : {"LD_PRELOAD",
+                           "LD_LIBRARY_PATH",
+                           "DYLD_INSERT_LIBRARIES",
+                           "DYLD_LIBRARY_PATH",
+                           "PYTHONPATH",
+                           "PYTHONSTARTUP",
+                           "NODE_OPTIONS",
+                           "RUBYOPT",
+                           "PERL5OPT",
+                           "PERL5LIB",
+                           "BASH_ENV",
+                           "ENV",
+                           "ld_preload",
+                           "Bash_Env",
+                           "GIT_SSH_COMMAND",
+                           "PATH",
+                           "home",
+                           "CI",
+                           "https_proxy",
+                           "",
+                           "A=B"}) {
     EXPECT_NE(WhyNotSet(name), "") << name;
   }
   for (const char* name : {"FOO", "CARGO_TARGET_DIR", "MY_PATH", "ENVIRONMENT"}) {
@@ -116,9 +132,9 @@ TEST(LinePattern, RefusesWhatCouldTakeForever) {
 TEST(Hook, AllowsDeniesAndChanges) {
   Json arguments = {{"command", "ls"}};
   EXPECT_EQ(*AskHook("cat >/dev/null", "shell", arguments), arguments);
-  EXPECT_EQ(*AskHook(R"(echo '{"decision":"allow","arguments":{"command":"pwd"}}')", "shell",
-                     arguments),
-            (Json{{"command", "pwd"}}));
+  EXPECT_EQ(
+      *AskHook(R"(echo '{"decision":"allow","arguments":{"command":"pwd"}}')", "shell", arguments),
+      (Json{{"command", "pwd"}}));
   Result<Json> denied =
       AskHook(R"(grep -q '"tool":"shell"' && echo '{"decision":"deny","reason":"not today"}')",
               "shell", arguments);

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "agent/command_tools.h"
+#include "agent/fetch_tool.h"
 #include "agent/file_tools.h"
 #include "agent/hook.h"
 #include "agent/mode.h"
@@ -11,6 +12,7 @@
 #include "agent/search_tools.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "guard/command_effects.h"
 #include "host/backend.h"
 
 namespace cordon::agent {
@@ -30,6 +32,29 @@ ToolResult Failed(const Error& error) {
 
 bool RunsCommands(const Tool& tool) {
   return tool.info.name == "shell" || tool.info.name == "exec";
+}
+
+Error Terminated() {
+  return {.code = Code::kDenied,
+          .reason = Reason::kSecretFound,
+          .message = "a secret was found before, and the policy ends all work then"};
+}
+
+// A command line is judged by its words, to be asked about and nothing else.
+Effect EffectOf(const Tool& tool, const Json& arguments) {
+  if (tool.info.name != "shell") return tool.info.effect;
+  switch (guard::JudgeCommand(TextOf(arguments, "command")).effect) {
+    case guard::Effect::kReadOnly:
+      return Effect::kReadOnly;
+    case guard::Effect::kRemote:
+      return Effect::kRemoteAction;
+    case guard::Effect::kDestructive:
+      return Effect::kDestructive;
+    case guard::Effect::kLocalChange:
+    case guard::Effect::kUnknown:
+      break;
+  }
+  return Effect::kLocalMutation;
 }
 
 // What the person is asked about, and only a line of it.
@@ -63,6 +88,9 @@ Result<std::unique_ptr<Toolbox>> Toolbox::Create(Workbench bench, const ToolboxO
   add(CommandTools(box->bench_, box->jobs_));
   add(FileTools(box->bench_));
   add(SearchTools(box->bench_));
+  std::vector<Tool> fetch;
+  fetch.push_back(FetchTool(box->bench_));
+  add(std::move(fetch));
   for (const std::string& name : options.only) {
     if (std::ranges::find(names, name) != names.end()) continue;
     auto near = base::Nearest(name, names);
@@ -102,19 +130,29 @@ Result<ToolResult> Toolbox::CallChecked(const Tool& tool, Json arguments, CallCo
     CORDON_ASSIGN_OR_RETURN(arguments, AskHook(options_.hook, tool.info.name, arguments));
     CORDON_TRY(CheckArguments(tool.info, arguments));
   }
+  if (terminated_) return Terminated();
+  const LeakGuard* leaks = bench_.leaks();
+  if (leaks != nullptr) CORDON_TRY(leaks->CheckArguments(arguments));
   CORDON_TRY(Approve(tool, arguments, context));
-  return tool.call(arguments, context);
+  Result<ToolResult> result = tool.call(arguments, context);
+  if (leaks == nullptr) return result;
+  ToolResult guarded = leaks->Guard(result ? std::move(*result) : Failed(result.error()));
+  if (!guarded.leaks.empty() && leaks->on_leak() == OnLeak::kTerminate) terminated_ = true;
+  return guarded;
 }
 
 Status Toolbox::Approve(const Tool& tool, const Json& arguments, const CallContext& context) {
   ContainmentState state = ContainmentOf(host::BackendName(bench_.backend()), bench_.enforcement());
   bool contained = !RunsCommands(tool) || state == ContainmentState::kActive;
-  Approval approval =
-      DecideApproval({.mode = options_.approval,
-                      .agent = options_.agent,
-                      .effect = tool.info.effect,
-                      .place = Place::kInside,  // what lies outside the policy denies
-                      .containment = contained ? Containment::kFull : Containment::kNotFull});
+  Approval approval = contained ? Approval::kAllow : Approval::kAsk;
+  if (options_.approval) {
+    approval =
+        DecideApproval({.mode = *options_.approval,
+                        .agent = options_.agent,
+                        .effect = EffectOf(tool, arguments),
+                        .place = Place::kInside,  // what lies outside the policy denies
+                        .containment = contained ? Containment::kFull : Containment::kNotFull});
+  }
   if (approval == Approval::kAllow) return {};
   Error denied{.code = Code::kDenied,
                .reason = Reason::kApprovalDenied,

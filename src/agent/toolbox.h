@@ -1,8 +1,10 @@
 // All the tools of one agent, and the one way to call them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,7 +24,8 @@ Result<Role> ParseRole(std::string_view name);
 struct ToolboxOptions {
   Role role = Role::kWorker;
   std::vector<std::string> only;  // names; empty: all of the role
-  ApprovalMode approval = ApprovalMode::kAuto;
+  // None: nobody is asked about what is contained.
+  std::optional<ApprovalMode> approval;
   AgentKind agent = AgentKind::kTopLevel;
   std::string hook;  // a command line; empty: none
 };
@@ -50,6 +53,7 @@ class Toolbox {
   ToolboxOptions options_;
   Jobs jobs_;
   std::vector<Tool> tools_;
+  std::atomic<bool> terminated_ = false;
   std::mutex mutex_;
   std::set<std::string> approved_;  // for this run, by tool and effect; guarded by mutex_
 };

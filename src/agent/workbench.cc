@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/mode.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "guard/path.h"
@@ -45,12 +46,22 @@ Result<Workbench> Workbench::Create(session::Request request, std::string tools,
   for (const auto& [name, value] : kUnattended) request.policy.env.set.emplace(name, value);
   request.directory.clear();
   request.argv = {"true"};
+  std::erase_if(request.environment,
+                [](const auto& entry) { return IsNestedAgentVariable(entry.first); });
+  CORDON_ASSIGN_OR_RETURN(std::shared_ptr<const LeakGuard> leaks,
+                          LeakGuard::Create(request.policy, request.environment));
+  request.policy.leaks.scan = false;  // the tools scan, not the run
   Workbench bench(std::move(request), lifetime);
+  bench.leaks_ = std::move(leaks);
   CORDON_ASSIGN_OR_RETURN(plan::Plan plan, session::Prepare(bench.request_));
   bench.backend_ = plan.backend;
   bench.enforcement_ = std::move(plan.enforcement);
   bench.request_.workspace = std::move(plan.fs.workspace);
   return bench;
+}
+
+std::string Workbench::Redact(std::string text, std::vector<std::string>& leaks) const {
+  return leaks_ ? leaks_->Redact(text, leaks) : std::move(text);
 }
 
 Result<plan::Plan> Workbench::PlanNow() const {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/leak_guard.h"
 #include "plan/plan.h"
 #include "session/session.h"
 
@@ -34,9 +36,14 @@ class Workbench {
   const Policy& policy() const { return request_.policy; }
   const std::vector<Enforcement>& enforcement() const { return enforcement_; }
   host::Backend backend() const { return backend_; }
+  const LeakGuard* leaks() const { return leaks_.get(); }  // null: nothing is scanned
   audit::Log* audit() const { return request_.audit.get(); }
   Lifetime lifetime() const { return lifetime_; }
   const std::map<std::string, std::string>& environment() const { return request_.environment; }
+
+  // Without the secrets in it, if they are looked for; the rules that found some are
+  // appended to `leaks`.
+  std::string Redact(std::string text, std::vector<std::string>& leaks) const;
 
   // What a command would see now. Files come and go, so each call asks anew.
   Result<plan::Plan> PlanNow() const;
@@ -53,6 +60,7 @@ class Workbench {
 
   session::Request request_;
   Lifetime lifetime_;
+  std::shared_ptr<const LeakGuard> leaks_;
   host::Backend backend_ = host::Backend::kNamespaces;
   std::vector<Enforcement> enforcement_;
 };

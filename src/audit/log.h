@@ -33,6 +33,9 @@ class Log {
   // The same file for another run, with an id and a limit of its own.
   std::shared_ptr<Log> ForAnotherRun() const;
 
+  // The last whole lines of the file, also those of other runs: at most `most` bytes.
+  std::string Tail(size_t most) const;
+
   // An error if the event was lost. Past `most_bytes` all are but a RunEnd.
   Status Record(const Event& event);
 

@@ -24,9 +24,10 @@ void AddAgentFlags(Arguments& arguments, AgentFlags& flags) {
                    "Which tools: worker (default), or chat, which may also send files");
   arguments.Option("--tools", flags.tools, "NAME,…", "Only these tools");
   arguments.Option("--mode", flags.mode, "sandbox|rx|rwx", "The preset of that name");
-  arguments.Option("--approve", flags.approve, "auto|safe|plan",
-                   "auto (default): ask for what destroys or is not contained; safe: ask for all "
-                   "that changes something; plan: only look");
+  arguments.Option(
+      "--approve", flags.approve, "auto|safe|plan",
+      "Ask a person. auto: about what destroys; safe: about all that changes something; "
+      "plan: only look. Default: only about what is not contained");
   arguments.Option("--hook", flags.hook, "COMMAND",
                    "Asked before every call: gets it as JSON, may allow, deny or change it");
   arguments.Flag("--sub-agent", flags.sub_agent, "Nobody can be asked: what would be, is denied");
@@ -46,7 +47,9 @@ Result<std::unique_ptr<agent::Toolbox>> MakeToolbox(const AgentFlags& flags,
   agent::ToolboxOptions options;
   CORDON_ASSIGN_OR_RETURN(options.role, agent::ParseRole(flags.role));
   if (!flags.tools.empty()) options.only = base::Split(flags.tools, ',');
-  CORDON_ASSIGN_OR_RETURN(options.approval, agent::ParseApprovalMode(flags.approve));
+  if (!flags.approve.empty()) {
+    CORDON_ASSIGN_OR_RETURN(options.approval, agent::ParseApprovalMode(flags.approve));
+  }
   if (flags.sub_agent) options.agent = agent::AgentKind::kSubAgent;
   options.hook = flags.hook;
   RunFlags run = flags.run;

@@ -43,27 +43,14 @@ Result<sys::UniqueFd> EndingSignals() {
   return fd;
 }
 
-// Whole lines from the end of the file.
-std::string TailOf(int fd) {
-  off_t size = lseek(fd, 0, SEEK_END);
-  off_t begin = std::max<off_t>(0, size - static_cast<off_t>(kAuditTail));
-  std::string text(static_cast<size_t>(std::max<off_t>(0, size - begin)), '\0');
-  ssize_t got = pread(fd, text.data(), text.size(), begin);
-  text.resize(got < 0 ? 0 : static_cast<size_t>(got));
-  size_t first = begin == 0 ? 0 : text.find('\n') + 1;
-  return text.substr(first);
-}
-
 mcp::Offer MakeOffer(const AgentFlags& flags, const agent::Toolbox& box) {
   const agent::Workbench& bench = box.bench();
   mcp::Offer offer{
       .version = CORDON_VERSION,
       .constraints = agent::ConstraintText(ModeOf(flags), bench.policy(), bench.workspace()),
       .policy = [&bench] { return policy::RenderToml(bench.policy()); }};
-  if (const std::string& log = bench.policy().audit.log; !log.empty()) {
-    int fd = open(log.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    auto file = std::make_shared<sys::UniqueFd>(fd);
-    if (fd >= 0) offer.audit_tail = [file] { return TailOf(file->get()); };
+  if (bench.audit() != nullptr) {
+    offer.audit_tail = [&bench] { return bench.audit()->Tail(kAuditTail); };
   }
   return offer;
 }

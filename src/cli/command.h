@@ -35,6 +35,7 @@ Action SetupConnect(Arguments& arguments);
 Action SetupExport(Arguments& arguments);
 Action SetupMcp(Arguments& arguments);
 Action SetupStatus(Arguments& arguments);
+Action SetupWrapMcp(Arguments& arguments);
 Action SetupTool(Arguments& arguments);
 Action SetupDoctor(Arguments& arguments);
 

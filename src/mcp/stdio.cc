@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "mcp/lines.h"
+
 namespace cordon::mcp {
 namespace {
 
@@ -46,38 +48,6 @@ class Pipe : public Outlet {
   std::mutex mutex_;
   std::atomic<bool> broken_ = false;
   std::atomic<bool> abandoned_ = false;
-};
-
-// Bytes into lines, of bounded length.
-class LineReader {
- public:
-  // Calls `take` for each whole line; for one that was too long with nothing.
-  template <typename Take>
-  void Add(std::string_view bytes, const Take& take) {
-    while (!bytes.empty()) {
-      size_t end = bytes.find('\n');
-      std::string_view piece = bytes.substr(0, end);
-      if (!too_long_) line_ += piece;
-      if (line_.size() > kLongestLine) {
-        too_long_ = true;
-        line_ = {};
-      }
-      if (end == bytes.npos) return;
-      bytes.remove_prefix(end + 1);
-      if (line_.ends_with('\r')) line_.pop_back();
-      if (too_long_) {
-        take(std::nullopt);
-      } else if (line_.find_first_not_of(" \t") != line_.npos) {
-        take(std::optional<std::string_view>(line_));
-      }
-      line_.clear();
-      too_long_ = false;
-    }
-  }
-
- private:
-  std::string line_;
-  bool too_long_ = false;
 };
 
 void HandleLine(std::string_view line, Session& session, const std::shared_ptr<Outlet>& outlet) {

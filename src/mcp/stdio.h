@@ -1,12 +1,10 @@
-// MCP over two pipes: one message a line.
+// MCP over two pipes: one message a line. One that is too long is answered with an error
+// and passed over.
 #pragma once
 
 #include "mcp/session.h"
 
 namespace cordon::mcp {
-
-// Longer lines are answered with an error and passed over.
-inline constexpr size_t kLongestLine = size_t{32} << 20;
 
 // Serves one client until `in` ends, `out` breaks, or `stop` becomes readable. What is
 // under way then is cancelled, and has ended when this returns. Nothing else may write

@@ -23,7 +23,8 @@ class Client:
         self.seen = []  # messages that were not waited for
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
-        threading.Thread(target=self.read_errors, daemon=True).start()
+        self.error_reader = threading.Thread(target=self.read_errors, daemon=True)
+        self.error_reader.start()
         self.last = 0
         if initialize:
             self.hello = self.request("initialize", {
@@ -94,4 +95,5 @@ class Client:
             pass
         status = self.process.wait(timeout)
         self.reader.join(timeout)
+        self.error_reader.join(timeout)
         return status

@@ -288,7 +288,7 @@ def a_cut_output_can_be_had_whole(at):
 @case
 def nothing_stays_however_it_ends(at):
     marker = "end-" + os.path.basename(at.top)
-    for how in ("close", "term", "kill", "break"):
+    for how in ("close", "term", "kill"):
         client = Client(at)
         client.call("shell", {"command": f"sleep 7777 # {marker}", "background": True})
         client.begin("tools/call", {"name": "shell", "arguments": {"command": f"touch {how}; sleep 7777 # {marker}"}})
@@ -300,13 +300,33 @@ def nothing_stays_however_it_ends(at):
             client.process.send_signal(signal.SIGTERM)
         elif how == "kill":
             client.process.kill()
-        elif how == "break":
-            client.process.stdout.close()
-            client.process.stdin.close()
         else:
             client.process.stdin.close()
         status = client.process.wait(30)
         expect(status == (-9 if how == "kill" else 0), f"{how}: status {status}")
+        gone(marker)
+
+
+@case
+def a_client_that_stops_reading_is_left(at):
+    marker = "deaf-" + os.path.basename(at.top)
+    for ending in ("output", "input"):
+        server = subprocess.Popen([BIN, "mcp", "--allow-root"], cwd=at.ws, env=at.env, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+        def say(method, params, number):
+            print(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}),
+                  file=server.stdin, flush=True)
+
+        say("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}}, 0)
+        server.stdout.readline()
+        slow = {"name": "shell", "arguments": {"command": f"sleep 7777 # {marker}", "background": True}}
+        say("tools/call", slow, 1)
+        server.stdout.readline()
+        for number in range(2, 12):  # more than a pipe holds, and nobody reads it
+            say("tools/call", {"name": "shell", "arguments": {"command": "seq 1 9000"}}, number)
+        (server.stdout if ending == "output" else server.stdin).close()
+        expect(server.wait(30) == 0, f"{ending}: status {server.returncode}")
         gone(marker)
 
 
