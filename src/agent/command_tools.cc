@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 #include "agent/denials.h"
 #include "agent/result_text.h"
@@ -26,11 +24,6 @@ constexpr int64_t kMostSeconds = 24 * 3600;
 constexpr milliseconds kTick{100};
 constexpr milliseconds kProgressEvery{1000};
 
-constexpr std::array<std::string_view, 17> kReserved = {
-    "PATH",        "HOME",      "TMPDIR",   "CI",        "DEBIAN_FRONTEND", "USER",
-    "LOGNAME",     "LANG",      "TERM",     "PWD",       "SHELL",           "HTTP_PROXY",
-    "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY", "RSYNC_PROXY"};
-
 const Parameter kWorkingDir{
     .name = "working_dir",
     .type = Type::kString,
@@ -41,13 +34,6 @@ const Parameter kTimeout{
     .doc = "Seconds until it is ended; default 60, at most what the policy says",
     .least = 1,
     .most = kMostSeconds};
-
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  std::ranges::transform(upper, upper.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return upper;
-}
 
 size_t ShownLimit(const Workbench& bench) {
   return std::min<uint64_t>(kShownBytes, bench.policy().limits.output.value_or(kShownBytes));
@@ -189,11 +175,13 @@ Result<ToolResult> Exec(const Workbench& bench, Jobs& jobs, const Json& argument
   }
   if (arguments.contains("env")) {
     for (const auto& item : arguments["env"].items()) {
-      if (std::string why = WhyNotSet(item.key()); !why.empty()) {
-        return base::InvalidArgument(Reason::kArgumentInvalid,
-                                     "exec: env: " + base::Printable(item.key()) + " " + why);
+      std::string value = item.value().get<std::string>();
+      guard::VariableDecision decision = guard::CheckVariable(item.key(), value);
+      if (!decision.allowed) {
+        return base::InvalidArgument(decision.reason, "exec: env: " + base::Printable(item.key()) +
+                                                          " is refused: " + decision.rule);
       }
-      order.environment[item.key()] = item.value().get<std::string>();
+      order.environment[item.key()] = std::move(value);
     }
   }
   uint64_t wall = WallOf(bench, arguments);
@@ -272,16 +260,6 @@ Result<ToolResult> Kill(const Workbench& bench, const Jobs& jobs, const Json& ar
 }
 
 }  // namespace
-
-std::string WhyNotSet(std::string_view name) {
-  if (!guard::IsValidVariableName(name)) return "is no name of a variable";
-  std::string upper = Upper(name);
-  if (guard::IsDangerousVariable(upper)) {
-    return "makes programs run code of the sender's choice";
-  }
-  if (std::ranges::find(kReserved, upper) != kReserved.end()) return "is set by the sandbox";
-  return {};
-}
 
 std::vector<Tool> CommandTools(const Workbench& bench, Jobs& jobs) {
   ToolInfo shell{

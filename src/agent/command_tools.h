@@ -15,7 +15,4 @@ inline constexpr size_t kShownBytes = 50'000;
 // `bench` and `jobs` outlive the tools.
 std::vector<Tool> CommandTools(const Workbench& bench, Jobs& jobs);
 
-// Variables that a call may not set, and why; empty: it may.
-std::string WhyNotSet(std::string_view name);
-
 }  // namespace cordon::agent

@@ -1,24 +1,17 @@
 #include "agent/leak_guard.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "agent/result_text.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "guard/env.h"
 
 namespace cordon::agent {
 namespace {
 
 constexpr size_t kShortestKnown = 8;
-
-bool SaysSecret(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kWords = {"TOKEN",   "SECRET",      "PASSWORD",
-                                                      "API_KEY", "PRIVATE_KEY", "CREDENTIAL"};
-  return std::ranges::any_of(kWords,
-                             [&](std::string_view word) { return name.find(word) != name.npos; });
-}
 
 std::string Names(const std::vector<std::string>& leaks) {
   std::set<std::string> names(leaks.begin(), leaks.end());
@@ -40,7 +33,8 @@ Result<std::unique_ptr<LeakGuard>> LeakGuard::Create(
   if (said && !policy.leaks.scan) return std::unique_ptr<LeakGuard>();
   guard::SecretRuleSources sources;
   for (const auto& [name, value] : environment) {
-    if (SaysSecret(name) && value.size() >= kShortestKnown) sources.known.push_back({name, value});
+    if (guard::LooksSecret(name) && value.size() >= kShortestKnown)
+      sources.known.push_back({name, value});
   }
   CORDON_ASSIGN_OR_RETURN(guard::SecretRules rules, guard::LoadSecretRules(sources));
   bool chosen = policy.origins.contains("leaks.on_leak");

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/command_tools.h"
 #include "agent/hook.h"
 #include "agent/ignore_rules.h"
 #include "agent/line_pattern.h"
@@ -60,35 +59,6 @@ TEST(Tool, HasASchema) {
   EXPECT_EQ(schema["properties"]["number"]["maximum"], 10);
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(Annotations(Example())["readOnlyHint"], false);
-}
-
-TEST(Tool, VariablesThatLoadCodeAreRefused) {
-  for (const char* name : {"LD_PRELOAD",
-                           "LD_LIBRARY_PATH",
-                           "DYLD_INSERT_LIBRARIES",
-                           "DYLD_LIBRARY_PATH",
-                           "PYTHONPATH",
-                           "PYTHONSTARTUP",
-                           "NODE_OPTIONS",
-                           "RUBYOPT",
-                           "PERL5OPT",
-                           "PERL5LIB",
-                           "BASH_ENV",
-                           "ENV",
-                           "ld_preload",
-                           "Bash_Env",
-                           "GIT_SSH_COMMAND",
-                           "PATH",
-                           "home",
-                           "CI",
-                           "https_proxy",
-                           "",
-                           "A=B"}) {
-    EXPECT_NE(WhyNotSet(name), "") << name;
-  }
-  for (const char* name : {"FOO", "CARGO_TARGET_DIR", "MY_PATH", "ENVIRONMENT"}) {
-    EXPECT_EQ(WhyNotSet(name), "") << name;
-  }
 }
 
 TEST(IgnoreRules, FollowGit) {

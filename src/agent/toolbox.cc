@@ -145,11 +145,14 @@ Status Toolbox::Approve(const Tool& tool, const Json& arguments, const CallConte
   ContainmentState state = ContainmentOf(host::BackendName(bench_.backend()), bench_.enforcement());
   bool contained = !RunsCommands(tool) || state == ContainmentState::kActive;
   Approval approval = contained ? Approval::kAllow : Approval::kAsk;
+  Effect effect = EffectOf(tool, arguments);
+  // Words are no reason to let something run that nothing holds.
+  if (!contained) effect = std::max(effect, Effect::kLocalMutation);
   if (options_.approval) {
     approval =
         DecideApproval({.mode = *options_.approval,
                         .agent = options_.agent,
-                        .effect = EffectOf(tool, arguments),
+                        .effect = effect,
                         .place = Place::kInside,  // what lies outside the policy denies
                         .containment = contained ? Containment::kFull : Containment::kNotFull});
   }

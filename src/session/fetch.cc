@@ -88,29 +88,6 @@ class Link {
   const Cancellation* cancellation_;
 };
 
-// What is after the host; never empty.
-std::string PathOf(std::string_view url) {
-  url.remove_prefix(url.find("://") + 3);
-  url = url.substr(0, url.find('#'));
-  size_t begin = url.find_first_of("/?");
-  if (begin == url.npos) return "/";
-  return (url[begin] == '?' ? "/" : "") + std::string(url.substr(begin));
-}
-
-std::string Joined(std::string_view base, std::string_view location) {
-  location = location.substr(0, location.find('#'));
-  size_t scheme = base.find("://");
-  if (location.find("://") != location.npos) return std::string(location);
-  if (location.starts_with("//"))
-    return std::string(base.substr(0, scheme + 1)) + std::string(location);
-  size_t path = base.find_first_of("/?#", scheme + 3);
-  std::string origin(base.substr(0, path));
-  if (location.starts_with('/')) return origin + std::string(location);
-  std::string directory = PathOf(base);
-  directory = directory.substr(0, directory.find('?'));
-  return origin + directory.substr(0, directory.rfind('/') + 1) + std::string(location);
-}
-
 class Fetcher {
  public:
   explicit Fetcher(const FetchRequest& request)
@@ -118,16 +95,11 @@ class Fetcher {
 
   Result<Fetched> Go() {
     CORDON_TRY(StartProxy());
-    std::string url = request_.url;
+    CORDON_ASSIGN_OR_RETURN(guard::Url url, guard::ParseUrl(request_.url));
     for (int hops = 0; hops <= request_.most_redirects; ++hops) {
       CORDON_ASSIGN_OR_RETURN(Fetched got, Hop(url));
       if (got.status < 300 || got.status >= 400 || location_.empty()) return got;
-      std::string next = Joined(url, location_);
-      if (url.starts_with("https:") && !next.starts_with("https:")) {
-        return Failed("a redirect from https to " + base::Printable(next) + " is not followed",
-                      Reason::kRequestInvalid);
-      }
-      url = std::move(next);
+      CORDON_ASSIGN_OR_RETURN(url, guard::FollowRedirect(url, location_));
     }
     return Failed("too many redirects");
   }
@@ -172,11 +144,11 @@ class Fetcher {
     return Link(sys::UniqueFd(ends[0]), until_, request_.cancellation);
   }
 
-  Result<Fetched> Hop(const std::string& text) {
-    CORDON_ASSIGN_OR_RETURN(guard::Url url, guard::ParseUrl(text));
+  Result<Fetched> Hop(const guard::Url& url) {
+    std::string text = guard::ToString(url);
     CORDON_ASSIGN_OR_RETURN(Link link, Connect());
     std::string host = guard::ToString(url.target);
-    std::string path = PathOf(text);
+    std::string path = url.resource;
     if (url.scheme == "https") {
       CORDON_ASSIGN_OR_RETURN(bool open, Tunnel(link, host));
       if (!open) return Fetched{.url = text, .violations = Denied()};

@@ -3,12 +3,13 @@
 import http.server
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from contained import BIN, case, expect, main  # noqa: E402
+from contained import BIN, case, expect, main, need  # noqa: E402
 
 PAGE = """<!doctype html><html><head><title>A &amp; B</title><style>p { color: red }</style>
 <script>alert("no")</script></head><body><h1>Head</h1><p>One
@@ -41,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         try:
             self.wfile.write(body)
-        except BrokenPipeError:
+        except ConnectionError:
             pass
 
     def log_message(self, *words):
@@ -111,6 +112,31 @@ def the_policy_decides_every_hop(at):
     fetch(at, here + "/to?file:///etc/passwd", *allow, ok=False)
     server.shutdown()
     other.shutdown()
+
+
+@case
+def https_is_verified(at):
+    need("openssl")
+    at.outside_sh("openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=test "
+                  "-addext subjectAltName=IP:127.0.0.1 2>/dev/null", cwd=at.outside)
+    server, port = serve()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(at.outside + "/cert.pem", at.outside + "/key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    allow = ("--net", "proxy", "--allow-domain", f"127.0.0.1:{port}")
+    url = f"https://127.0.0.1:{port}/json"
+    answer = fetch(at, url, *allow, ok=False)
+    expect("TLS" in answer["text"] and server.seen == [], answer)
+    at.env["SSL_CERT_FILE"] = at.outside + "/cert.pem"
+    expect(fetch(at, url, *allow)["result"]["text"] == '{"a": 1}', "https")
+    fetch(at, url, "--net", "proxy", ok=False)
+    plain, plain_port = serve()
+    both = (*allow, "--allow-domain", f"127.0.0.1:{plain_port}")
+    fetch(at, f"https://127.0.0.1:{port}/to?http://127.0.0.1:{plain_port}/", *both, ok=False)
+    expect(plain.seen == [], "a redirect led from https to http")
+    fetch(at, f"http://127.0.0.1:{plain_port}/to?{url}", *both)
+    server.shutdown()
+    plain.shutdown()
 
 
 if __name__ == "__main__":

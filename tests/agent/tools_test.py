@@ -114,7 +114,7 @@ def exec_takes_words_as_they_are(at):
     expect(answer["result"]["stdout"]["text"] == "bar\n", answer)
     for name in ("LD_PRELOAD", "ld_preload", "BASH_ENV", "NODE_OPTIONS", "PATH", "HOME"):
         answer = call(at, "exec", {"program": "true", "env": {name: "x"}}, ok=False)
-        expect(answer["result"]["error"] == "argument_invalid" and name in answer["text"], answer)
+        expect(answer["result"]["error"] == "variable_denied" and name in answer["text"], answer)
     answer = call(at, "exec", {"program": "no-such-program"}, ok=False)
     expect(answer["result"]["kind"] == "exec_failed", answer)
 

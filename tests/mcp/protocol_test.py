@@ -115,7 +115,7 @@ def resources_and_prompts(at):
     client.call("shell", {"command": "true"})
     tail = client.request("resources/read", {"uri": "cordon://audit"})["result"]["contents"][0]["text"]
     events = [json.loads(line) for line in tail.splitlines()]
-    starts = [e["run"] for e in events if e["event"] == "run.start"]
+    starts = [e["run"] for e in events if e["kind"] == "run.start"]
     expect(len(set(starts)) == 2, tail)
     expect(client.request("resources/read", {"uri": "file:///etc/passwd"})["error"]["code"] == -32002, "")
     prompts = client.request("prompts/list")["result"]["prompts"]

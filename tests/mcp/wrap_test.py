@@ -59,7 +59,7 @@ def messages_pass_and_the_boundary_holds(at):
     expect(server.call("1 + 1") == "2", "a call")
     expect(server.call("'z' * 300000") == "z" * 300000, "a large answer")
     expect("key" not in server.call(f"open('{at.home}/.ssh/id').read()"), "a credential")
-    expect("Errno" in server.call(f"open('{at.outside}/f', 'w')"), "a file outside")
+    expect("Error" in server.call(f"open('{at.outside}/f', 'w')"), "a file outside")
     expect(server.call("open('made', 'w').write('x')") == "1", "the workspace")
     expect(server.call("__import__('os').environ.get('CLAUDECODE')") == "None", "CLAUDECODE")
     told = server.close()
