@@ -1,6 +1,7 @@
 #include "agent/tool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "agent/hook.h"
 #include "agent/ignore_rules.h"
@@ -100,6 +101,7 @@ TEST(LinePattern, RefusesWhatCouldTakeForever) {
 }
 
 TEST(Hook, AllowsDeniesAndChanges) {
+  signal(SIGPIPE, SIG_IGN);  // as the program does: a hook need not read
   Json arguments = {{"command", "ls"}};
   EXPECT_EQ(*AskHook("cat >/dev/null", "shell", arguments), arguments);
   EXPECT_EQ(
@@ -114,6 +116,7 @@ TEST(Hook, AllowsDeniesAndChanges) {
 }
 
 TEST(Hook, WhatCannotBeReadIsADenial) {
+  signal(SIGPIPE, SIG_IGN);
   for (const char* hook : {"exit 1", "echo nonsense", "echo '{}'", "kill -9 $$",
                            R"(echo '{"decision":"maybe"}')", "/does/not/exist"}) {
     EXPECT_FALSE(AskHook(hook, "shell", Json::object())) << hook;

@@ -203,7 +203,7 @@ class HttpServer {
   }
 
   bool ServePost(Socket& socket, const HttpRequest& request) {
-    Message message = ReadMessage(std::string_view(request.body()));
+    Message message = ReadMessage(request.body());
     bool begins = message.kind == Message::Kind::kRequest && message.method == "initialize";
     std::string id(Field(request, kSessionField));
     std::shared_ptr<Session> session;

@@ -48,10 +48,10 @@ Message ReadMessage(std::string_view text) {
   std::optional<Json> json = ParseJson(text);
   if (!json)
     return Invalid(nullptr, RpcError::kParse, "this is not JSON, or it is nested too deep");
-  return ReadMessage(*json);
+  return MessageOf(*json);
 }
 
-Message ReadMessage(const Json& json) {
+Message MessageOf(const Json& json) {
   if (!json.is_object()) {
     return Invalid(nullptr, RpcError::kInvalidRequest, "a message is one JSON object");
   }

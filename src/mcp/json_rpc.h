@@ -37,7 +37,7 @@ inline constexpr int kDeepest = 64;
 // Reads one message. Never throws.
 Message ReadMessage(std::string_view text);
 // The same of JSON that was read already.
-Message ReadMessage(const Json& json);
+Message MessageOf(const Json& json);
 // Nothing if it is no JSON, or too deep.
 std::optional<Json> ParseJson(std::string_view text);
 

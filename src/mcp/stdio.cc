@@ -54,10 +54,10 @@ void HandleLine(std::string_view line, Session& session, const std::shared_ptr<O
   std::optional<Json> json = ParseJson(line);
   // A batch is of one version of the protocol only; each is answered by itself.
   if (json && json->is_array() && !json->empty()) {
-    for (const Json& message : *json) session.Handle(ReadMessage(message), outlet);
+    for (const Json& message : *json) session.Handle(MessageOf(message), outlet);
     return;
   }
-  session.Handle(json ? ReadMessage(*json) : ReadMessage(line), outlet);
+  session.Handle(json ? MessageOf(*json) : ReadMessage(line), outlet);
 }
 
 }  // namespace
