@@ -144,7 +144,8 @@ Result<ToolResult> Toolbox::CallChecked(const Tool& tool, Json arguments, CallCo
 Status Toolbox::Approve(const Tool& tool, const Json& arguments, const CallContext& context) {
   ContainmentState state = ContainmentOf(host::BackendName(bench_.backend()), bench_.enforcement());
   bool contained = !RunsCommands(tool) || state == ContainmentState::kActive;
-  Approval approval = contained ? Approval::kAllow : Approval::kAsk;
+  bool held = contained || state == ContainmentState::kPartial;
+  Approval approval = held ? Approval::kAllow : Approval::kAsk;
   Effect effect = EffectOf(tool, arguments);
   // Words are no reason to let something run that nothing holds.
   if (!contained) effect = std::max(effect, Effect::kLocalMutation);

@@ -24,7 +24,7 @@ Result<Role> ParseRole(std::string_view name);
 struct ToolboxOptions {
   Role role = Role::kWorker;
   std::vector<std::string> only;  // names; empty: all of the role
-  // None: nobody is asked about what is contained.
+  // None: nobody is asked about what is contained, in full or in part.
   std::optional<ApprovalMode> approval;
   AgentKind agent = AgentKind::kTopLevel;
   std::string hook;  // a command line; empty: none

@@ -24,10 +24,8 @@ void AddAgentFlags(Arguments& arguments, AgentFlags& flags) {
                    "Which tools: worker (default), or chat, which may also send files");
   arguments.Option("--tools", flags.tools, "NAME,…", "Only these tools");
   arguments.Option("--mode", flags.mode, "sandbox|rx|rwx", "The preset of that name");
-  arguments.Option(
-      "--approve", flags.approve, "auto|safe|plan",
-      "Ask a person. auto: about what destroys; safe: about all that changes something; "
-      "plan: only look. Default: only about what is not contained");
+  arguments.Option("--approve", flags.approve, "auto|safe|plan",
+                   "Ask a person about what destroys, about all changes, or only look");
   arguments.Option("--hook", flags.hook, "COMMAND",
                    "Asked before every call: gets it as JSON, may allow, deny or change it");
   arguments.Flag("--sub-agent", flags.sub_agent, "Nobody can be asked: what would be, is denied");
