@@ -446,6 +446,25 @@ def http_ends_with_calls_under_way(at):
     gone(marker)
 
 
+# The same server where no namespaces can be made.
+@case
+def by_landlock(at):
+    at.outside_sh("mkdir -p ../home/.ssh; echo key > ../home/.ssh/id")
+    client = Client(at, "--backend", "landlock")
+    numbers = [client.begin("tools/call", {"name": "shell", "arguments": {"command": f"echo {n}"}})
+               for n in range(10)]
+    for n, number in enumerate(numbers):
+        expect(client.answer(number)["result"]["structuredContent"]["stdout"]["text"] == f"{n}\n", n)
+    answer = client.call("shell", {"command": "cat ~/.ssh/id"})["structuredContent"]
+    expect(answer["exit_code"] != 0 and "key" not in answer["stdout"]["text"], answer)
+    client.call("read_file", {"path": "~/.ssh/id"}, ok=False)
+    marker = "landlock-" + os.path.basename(at.top)
+    client.call("shell", {"command": f"sleep 7777 # {marker}", "background": True})
+    client.call("write_file", {"path": "f", "content": "x"})
+    expect(client.close() == 0 and "containment partial" in client.errors[0], client.errors)
+    gone(marker)
+
+
 @case
 def root_must_say_so(at):
     if os.getuid() != 0:
