@@ -25,6 +25,7 @@ namespace http = boost::beast::http;
 using Socket = asio::ip::tcp::socket;
 using HttpRequest = http::request<http::string_body>;
 using HttpResponse = http::response<http::string_body>;
+using Class = http::status_class;
 using ErrorCode = boost::system::error_code;
 
 constexpr uint64_t kMostBody = uint64_t{32} << 20;
@@ -161,17 +162,20 @@ class HttpServer {
     http::request_parser<http::string_body> parser;
     parser.body_limit(kMostBody);
     ErrorCode error;
+    http::read_header(socket, buffer, parser, error);
+    if (error) return false;
+    // Before a stranger's body is taken in.
+    if (auto refused = Refused(parser.get())) {
+      Reply(socket, parser.get(), *refused, std::string(http::obsolete_reason(*refused)));
+      return false;
+    }
     http::read(socket, buffer, parser, error);
     if (error == http::error::body_limit) {
-      Reply(socket, HttpRequest(), http::status::payload_too_large, "the message is too long");
+      Reply(socket, parser.get(), http::status::payload_too_large, "the message is too long");
       return false;
     }
     if (error) return false;
     HttpRequest request = parser.release();
-    if (auto refused = Refused(request)) {
-      Reply(socket, request, *refused, std::string(http::obsolete_reason(*refused)));
-      return false;
-    }
     if (request.method() == http::verb::delete_) {
       EndSession(std::string(Field(request, kSessionField)));
       return Reply(socket, request, http::status::no_content, "");
@@ -268,7 +272,8 @@ class HttpServer {
       response.set(http::field::allow, "POST, DELETE");
     }
     if (status == http::status::unauthorized) response.set(http::field::www_authenticate, "Bearer");
-    response.keep_alive(request.keep_alive());
+    // After a refusal the rest of the connection is not read.
+    response.keep_alive(request.keep_alive() && http::to_status_class(status) == Class::successful);
     response.body() = std::move(body);
     response.prepare_payload();
     return response;
