@@ -75,6 +75,15 @@ enum class Code {
   X(kRequestInvalid, "request_invalid")        \
   X(kUpstreamFailed, "upstream_failed")        \
   X(kSetuidMode, "setuid_mode")                \
+  X(kReadDenied, "read_denied")                \
+  X(kWriteDenied, "write_denied")              \
+  /* tool calls */                             \
+  X(kArgumentInvalid, "argument_invalid")      \
+  X(kFileUnsuitable, "file_unsuitable")        \
+  X(kWaitingForInput, "waiting_for_input")     \
+  X(kHookDenied, "hook_denied")                \
+  X(kApprovalDenied, "approval_denied")        \
+  X(kSecretFound, "secret_found")              \
   /* guards */                                 \
   X(kPathInvalid, "path_invalid")              \
   X(kPathOutside, "path_outside")              \

@@ -23,6 +23,7 @@ class Cancellation {
  public:
   Cancellation();
   void Cancel() const;
+  bool cancelled() const;
   int fd() const;  // readable once cancelled; -1 if none could be made
 
  private:

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -58,7 +60,7 @@ Result<sys::UniqueFd> OpenFile(const std::string& path) {
   CORDON_TRY(MakeParent(path));
   // O_NONBLOCK: a FIFO must not make us wait.
   constexpr int kFlags =
-      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
+      O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
   sys::UniqueFd file(open(path.c_str(), kFlags, 0600));
   if (!file.valid() && errno == ELOOP) return Unusable(path, "is a symbolic link");
   if (!file.valid()) return base::SystemError("open " + path, errno, Reason::kAuditFailed);
@@ -66,6 +68,21 @@ Result<sys::UniqueFd> OpenFile(const std::string& path) {
   if (fstat(file.get(), &status) != 0) return base::SystemError("stat " + path, errno);
   if (!S_ISREG(status.st_mode)) return Unusable(path, "is not a plain file");
   return file;
+}
+
+std::shared_ptr<Log> Log::ForAnotherRun() const {
+  sys::UniqueFd file(fcntl(file_.get(), F_DUPFD_CLOEXEC, 3));
+  return std::make_shared<Log>(std::move(file), NewRunId(), most_bytes_);
+}
+
+std::string Log::Tail(size_t most) const {
+  struct stat status;
+  if (fstat(file_.get(), &status) != 0) return {};
+  off_t begin = std::max<off_t>(0, status.st_size - static_cast<off_t>(most));
+  std::string text(static_cast<size_t>(status.st_size - begin), '\0');
+  ssize_t got = pread(file_.get(), text.data(), text.size(), begin);
+  text.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return begin == 0 ? text : text.substr(text.find('\n') + 1);
 }
 
 Status Log::Record(const Event& event) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -28,6 +29,12 @@ class Log {
 
   Log(sys::UniqueFd file, std::string run, uint64_t most_bytes)
       : file_(std::move(file)), run_(std::move(run)), most_bytes_(most_bytes) {}
+
+  // The same file for another run, with an id and a limit of its own.
+  std::shared_ptr<Log> ForAnotherRun() const;
+
+  // The last whole lines of the file, also those of other runs: at most `most` bytes.
+  std::string Tail(size_t most) const;
 
   // An error if the event was lost. Past `most_bytes` all are but a RunEnd.
   Status Record(const Event& event);

@@ -33,6 +33,10 @@ Action SetupPolicy(Arguments& arguments);
 Action SetupProxy(Arguments& arguments);
 Action SetupConnect(Arguments& arguments);
 Action SetupExport(Arguments& arguments);
+Action SetupMcp(Arguments& arguments);
+Action SetupStatus(Arguments& arguments);
+Action SetupWrapMcp(Arguments& arguments);
+Action SetupTool(Arguments& arguments);
 Action SetupDoctor(Arguments& arguments);
 
 }  // namespace cordon::cli

@@ -44,6 +44,10 @@ constexpr Subcommand kSubcommands[] = {
      SetupConnect},
     {"export", "seatbelt|oci DIR|k8s [OPTIONS] [--] CMD [ARG…]",
      "The same boundary for another engine", SetupExport},
+    {"tool", "[OPTIONS] NAME | list | install FILE", "One tool call, from JSON on stdin", SetupTool},
+    {"mcp", "[OPTIONS]", "The tools as an MCP server", SetupMcp},
+    {"wrap-mcp", "[OPTIONS] [--] SERVER [ARG…]", "Another's MCP server, contained", SetupWrapMcp},
+    {"status", "[OPTIONS]", "What an agent started here would have", SetupStatus},
     {"doctor", "[--json]", "What this host can enforce, and how to get the rest", SetupDoctor},
 };
 

@@ -82,6 +82,16 @@ class Proxy::Impl {
     asio::post(io_, [this, shared] { static_cast<void>(ListenCapture(std::move(*shared))); });
   }
 
+  void ServeClient(sys::UniqueFd client) {
+    auto shared = std::make_shared<sys::UniqueFd>(std::move(client));
+    asio::post(io_, [this, shared] {
+      Spawn(server_.executor,
+            ServeOne(std::make_unique<Connection>(
+                server_, Adopt(server_.executor, std::move(*shared)), Connection::Kind::kMux)));
+      accepted_.Notify();
+    });
+  }
+
   void Reload(guard::NetRules rules) {
     asio::post(io_, [this, rules = std::move(rules)]() mutable {
       server_.options.rules = std::move(rules);
@@ -197,6 +207,8 @@ Result<Proxy> Proxy::Start(ProxyOptions options, Listeners listeners) {
                  .message = std::string("starting the proxy: ") + error.what()};
   }
 }
+
+void Proxy::Serve(sys::UniqueFd client) { impl_->ServeClient(std::move(client)); }
 
 void Proxy::Capture(sys::UniqueFd listener) { impl_->Capture(std::move(listener)); }
 

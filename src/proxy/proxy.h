@@ -62,6 +62,10 @@ class Proxy {
   Proxy& operator=(Proxy&&) noexcept;
   ~Proxy();  // ends the thread; no event is delivered afterwards
 
+  // One connection that nobody had to listen for, as if it came to Listeners::mux. From
+  // any thread; non-blocking.
+  void Serve(sys::UniqueFd client);
+
   // One more of Listeners::capture, from any thread.
   void Capture(sys::UniqueFd listener);
 

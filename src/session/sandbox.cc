@@ -1,6 +1,7 @@
 #include "cordon/sandbox.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -20,6 +21,11 @@ Cancellation::Cancellation() : state_(std::make_shared<State>()) {}
 void Cancellation::Cancel() const {
   uint64_t one = 1;
   static_cast<void>(!write(state_->event.get(), &one, sizeof(one)));
+}
+
+bool Cancellation::cancelled() const {
+  pollfd event{state_->event.get(), POLLIN, 0};
+  return poll(&event, 1, 0) > 0;
 }
 
 int Cancellation::fd() const { return state_->event.get(); }
