@@ -2,9 +2,10 @@
 """Runs the examples of the README and of docs/agents against CORDON_BIN.
 
 A ```sh block after a line `<!-- test -->` is run by `sh -e` in a fresh
-workspace, with that binary as `cordon`, and must end with 0; a ```python block
-by python. When the next block is a ```text block after `<!-- output -->`, it is
-what the first prints.
+workspace and home, with that binary as `cordon`, and must end with 0; a ```python block
+by python. A line `! command` of sh means that the command must fail. When the
+next block is a ```text block after `<!-- output -->`, it is what the first
+prints. `<!-- test: user -->` marks what root, who gives up root, cannot do.
 """
 import glob
 import os
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^<!-- test -->\n```(?P<language>sh|python)\n(?P<script>.*?)^```\n"
+BLOCK = re.compile(r"^<!-- test(?P<user>: user)? -->\n```(?P<language>sh|python)\n(?P<script>.*?)^```\n"
                    r"(?:\s*<!-- output -->\n```text\n(?P<output>.*?)^```\n)?",
                    re.DOTALL | re.MULTILINE)
 RUNNERS = {"sh": ["sh", "-e", "-c"], "python": ["/usr/bin/python3", "-c"]}
@@ -22,7 +23,13 @@ SKIP = 77
 
 
 def examples(text):
-    return [(m.group("language"), m.group("script"), m.group("output")) for m in BLOCK.finditer(text)]
+    return [(m.group("language"), m.group("script"), m.group("output")) for m in BLOCK.finditer(text)
+            if not m.group("user") or os.geteuid() != 0]
+
+
+def with_failures(script):
+    """`set -e` passes over a negated command, whatever it does."""
+    return re.sub(r"^( *)! (.*)$", r"\1if \2; then exit 3; fi", script, flags=re.MULTILINE)
 
 
 def has_run(binary):
@@ -31,14 +38,17 @@ def has_run(binary):
 
 
 def run_example(language, script, output, binary):
+    script = with_failures(script) if language == "sh" else script
     top = tempfile.mkdtemp(prefix="cordon-readme-")
     try:
         os.makedirs(top + "/bin")
         os.makedirs(top + "/project")
+        os.makedirs(top + "/home")
         os.symlink(binary, top + "/bin/cordon")
+        env = os.environ | {"PATH": top + "/bin:" + os.environ["PATH"], "HOME": top + "/home"}
         done = subprocess.run([*RUNNERS[language], script], cwd=top + "/project", text=True,
                               capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-                              env=os.environ | {"PATH": top + "/bin:" + os.environ["PATH"]})
+                              env=env)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     if done.returncode != 0:
@@ -55,6 +65,8 @@ def self_test():
     assert run_example("sh", "cordon ok", "ok\n", "/bin/echo") is None
     assert run_example("sh", "cordon no", "ok\n", "/bin/echo") is not None
     assert run_example("sh", "cordon", None, "/bin/false") is not None
+    assert run_example("sh", "! cordon\ntrue", None, "/bin/false") is None
+    assert run_example("sh", "! cordon\ntrue", None, "/bin/true") is not None
     assert run_example("python", "print('ok')", "ok\n", "/bin/false") is None
     assert run_example("python", "assert False", None, "/bin/true") is not None
 

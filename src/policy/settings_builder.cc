@@ -86,6 +86,11 @@ std::string SettingsBuilder::AddPath(std::string_view key, const Said& theirs,
     Lost(theirs.line, their_key, std::move(read).error().message + "; left out");
     return "";
   }
+  bool temp = ours == "?/tmp" || ours == "?/var/tmp" || ours == "?/private/tmp";
+  if (temp && key == "fs.write") {
+    Elsewhere(theirs.line, their_key, theirs.text + " is a private one here, and can be written");
+    return "";
+  }
   Add(key, {ours, theirs.line});
   return ours;
 }

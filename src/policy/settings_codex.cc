@@ -18,11 +18,7 @@ Status ReadWorkspaceWrite(SettingsBuilder& builder, Section section) {
   for (const Said& root : roots) {
     builder.AddPath("fs.write", root, ".", section.Name("writable_roots"));
   }
-  CORDON_ASSIGN_OR_RETURN(auto no_tmp, section.Flag("exclude_slash_tmp"));
-  if (!no_tmp.value_or(false)) {
-    builder.Add("fs.write", {"/tmp"});
-    builder.Set("fs.temp", "shared");
-  }
+  section.Elsewhere("exclude_slash_tmp", "/tmp is a private one here, and can be written");
   CORDON_ASSIGN_OR_RETURN(auto no_tmpdir, section.Flag("exclude_tmpdir_env_var"));
   auto tmpdir = builder.context().env.find("TMPDIR");
   bool has = tmpdir != builder.context().env.end() && tmpdir->second.starts_with('/');

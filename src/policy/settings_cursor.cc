@@ -1,4 +1,4 @@
-// Cursor's sandbox.json: the workspace and /tmp are written, everything is read
+// Cursor's sandbox.json: the workspace is written, everything is read
 // unless readBoundary says otherwise, and networkPolicy denies what it does not
 // allow.
 #include <algorithm>
@@ -58,11 +58,7 @@ Status ReadPaths(SettingsBuilder& builder, Section& top, bool writes) {
     CORDON_ASSIGN_OR_RETURN(auto read, top.Texts(key));
     for (const Said& path : read) builder.AddPath("fs.read", path, ".", top.Name(key));
   }
-  CORDON_ASSIGN_OR_RETURN(auto no_tmp, top.Flag("disableTmpWrite"));
-  if (writes && !no_tmp.value_or(false)) {
-    builder.Add("fs.write", {"/tmp"});
-    builder.Set("fs.temp", "shared");
-  }
+  top.Elsewhere("disableTmpWrite", "/tmp is a private one here, and can be written");
   return {};
 }
 

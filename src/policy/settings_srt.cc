@@ -157,10 +157,8 @@ Status ReadSrtFilesystem(SettingsBuilder& builder, Section& filesystem, const st
   }
   CORDON_ASSIGN_OR_RETURN(auto written, filesystem.Texts("allowWrite"));
   for (const Said& path : written) {
-    builder.AddPath("fs.write", path, base, filesystem.Name("allowWrite"));
-    std::string at = guard::NormalizePath(path.text);
-    bool temp = guard::IsInside("/tmp", at) || guard::IsInside(at, "/tmp");
-    if (at.starts_with('/') && temp) builder.Set("fs.temp", "shared", path.line);
+    std::string ours = builder.AddPath("fs.write", path, base, filesystem.Name("allowWrite"));
+    if (ours == "/") builder.Set("fs.temp", "shared", path.line);
   }
   CORDON_ASSIGN_OR_RETURN(auto kept, filesystem.Texts("denyWrite"));
   for (const Said& path : kept) {

@@ -278,6 +278,20 @@ TEST(Settings, SrtDenyWriteBeatsAllowWriteAndNoDomainIsNoNetwork) {
             NetMode::kNone);
 }
 
+// The host's /tmp as a writable root would hold other people's directories.
+TEST(Settings, TmpIsPrivateAndWhatIsBelowItIsTheHosts) {
+  auto means = [](std::string paths) {
+    return Means(Json("{\"filesystem\": {\"allowWrite\": [" + paths + "]}}", "/x.json"));
+  };
+  Policy tmp = means("\"/tmp\", \"/var/tmp/\", \"/private/tmp/**\"");
+  EXPECT_TRUE(tmp.fs.write.empty());
+  EXPECT_EQ(tmp.fs.temp, TempMode::kPrivate);
+  EXPECT_TRUE(Writes(means("\"/tmp/build\""), "/tmp/build/x"));
+  Policy all = means("\"/\"");
+  EXPECT_TRUE(Writes(all, "/tmp/x"));
+  EXPECT_EQ(all.fs.temp, TempMode::kShared);
+}
+
 TEST(Settings, SrtSecretsAreKeptOut) {
   Policy policy =
       Means(Json("{\"network\": {}, \"credentials\": {\"files\": [{\"path\": \"~/.netrc\", "
@@ -370,8 +384,7 @@ TEST(Settings, CodexModes) {
   EXPECT_TRUE(Reads(none, "/home/u/x"));
   Policy write = mode("sandbox_mode = \"workspace-write\"");
   EXPECT_TRUE(Writes(write, "/w/x"));
-  EXPECT_TRUE(Writes(write, "/tmp/x"));
-  EXPECT_EQ(write.fs.temp, TempMode::kShared);
+  EXPECT_EQ(write.fs.temp, TempMode::kPrivate);
   EXPECT_FALSE(Writes(write, "/w/.git/index"));
   EXPECT_EQ(write.net.mode, NetMode::kNone);
   EXPECT_EQ(
@@ -408,7 +421,7 @@ TEST(Settings, CursorTypesAndNetwork) {
   auto means = [](std::string text) { return Means(Json(text, "/w/.cursor/sandbox.json")); };
   Policy plain = means("{}");
   EXPECT_TRUE(Writes(plain, "/w/x"));
-  EXPECT_TRUE(Writes(plain, "/tmp/x"));
+  EXPECT_EQ(plain.fs.temp, TempMode::kPrivate);
   EXPECT_EQ(plain.net.mode, NetMode::kProxy);
   EXPECT_TRUE(plain.net.allow.empty());
   EXPECT_TRUE(means("{\"type\": \"workspace_readonly\"}").fs.write.empty());
