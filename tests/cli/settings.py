@@ -18,6 +18,12 @@ def cordon(at, *words, cwd=None, **more):
                           timeout=120, check=False, stdin=subprocess.DEVNULL, **more)
 
 
+def must_fail(script):
+    """`set -e` passes over `! command`; this does not."""
+    words = [f"if {word[2:]}; then exit 3; fi" if word.startswith("! ") else word for word in script.split("; ")]
+    return "; ".join(words)
+
+
 def srt(at, **filesystem):
     text = json.dumps({"network": {"allowedDomains": ["allowed.test"]}, "filesystem": filesystem})
     return at.write(os.path.join(at.outside, "srt-settings.json"), text)
@@ -31,8 +37,8 @@ def what_srt_denies_is_denied_and_what_it_allows_is_allowed(at):
     at.write("kept", "same\n")
     path = srt(at, denyRead=["~/secret", "**/.env"], allowWrite=["."], denyWrite=["kept"])
     flags = ("--settings", path)
-    done = at.sh("cat ~/open; ! cat ~/secret; ! cat lib/.env; echo x > new; ! echo x > kept; "
-                 "! echo x > ~/open; cat kept", flags=flags)
+    done = at.sh(must_fail("cat ~/open; ! cat ~/secret; ! cat lib/.env; echo x > new; ! echo x > kept; "
+                           "! echo x > ~/open; cat kept"), flags=flags)
     expect("plain" in done.stdout and "same" in done.stdout and "hush" not in done.stdout, "reads", done)
     expect(at.read("new") == "x\n" and at.read("kept") == "same\n", "writes", done)
     for question, status in (("read " + at.home + "/secret", 1), ("write new", 0), ("write kept", 1),
@@ -93,7 +99,7 @@ def a_file_in_the_workspace_needs_trust(at):
     expect(done.returncode == 125 and "cordon policy trust .claude/settings.json" in done.stderr, "taken", done)
     done = cordon(at, "policy", "trust", ".claude/settings.json")
     expect(done.returncode == 0, "not trusted", done)
-    at.sh("echo x > ~/out/f; ! echo '{}' > .claude/settings.json", flags=flags)
+    at.sh(must_fail("echo x > ~/out/f; ! echo '{}' > .claude/settings.json"), flags=flags)
     at.write(".claude/settings.json", '{"sandbox": {"filesystem": {"allowWrite": ["~"]}}}')
     expect(at.run("true", flags=flags).returncode == 125, "another text is trusted")
     at.write("junk.json", '{"x": 1}')
@@ -125,7 +131,7 @@ def an_agent_has_its_own_directories(at):
               "! cat ../../other/workspace/x; ! cat ../../../config.toml")
 
     def run(*flags):
-        return subprocess.run([*words, *flags, "--", "sh", "-ec", script], env=at.env, capture_output=True,
+        return subprocess.run([*words, *flags, "--", "sh", "-ec", must_fail(script)], env=at.env, capture_output=True,
                               cwd=at.ws, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
     done = run("--agent", "main")
     expect(done.returncode == 0, "it failed", done)
@@ -134,6 +140,43 @@ def an_agent_has_its_own_directories(at):
     for flags, text in ((), "--agent takes one of main other"), (("--agent", "third"), "no agent \"third\""):
         done = run(*flags)
         expect(done.returncode == 125 and text in done.stderr, text, done)
+
+
+AGENTS = {  # preset: what it keeps, what it obeys and has, what it obeys and has not, its secret
+    "claude": (".claude/projects/x", ".claude/settings.json", ".claude/settings.local.json",
+               ".claude/.credentials.json"),
+    "codex": (".codex/sessions/x", ".codex/config.toml", ".codex/AGENTS.md", ".codex/auth.json"),
+    "gemini": (".gemini/tmp/x", ".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/oauth_creds.json"),
+    "opencode": (".local/share/opencode/log/x", ".local/share/opencode/bin/y", ".local/share/opencode/bin/z",
+                 ".local/share/opencode/auth.json"),
+}
+
+
+@case
+def an_agent_writes_its_state_and_not_what_it_obeys(at):
+    for preset, (state, obeyed, absent, secret) in AGENTS.items():
+        for name in (state, obeyed, secret):
+            at.write(os.path.join(at.home, name), "old\n")
+        script = (f"cat ~/{secret}; echo new > ~/{state}; ! echo new > ~/{obeyed}; ! rm ~/{obeyed}; "
+                  f"! mv ~/{obeyed} ~/{state}.away; ! echo new > ~/{absent}; ! mv ~/{state} ~/{absent}; "
+                  f"echo x > ~/.bashrc || true; echo done")
+        run = [BIN, "run", "--preset", preset, "--", "sh", "-ec", must_fail(script)]
+        done = subprocess.run(run, cwd=at.ws, env=at.env, capture_output=True, text=True, timeout=120,
+                              check=False, stdin=subprocess.DEVNULL)
+        expect(done.returncode == 0 and done.stdout == "old\ndone\n", preset, done)
+        kept = at.read(os.path.join(at.home, obeyed)), at.read(os.path.join(at.home, state))
+        expect(kept == ("old\n", "new\n") and not os.path.exists(os.path.join(at.home, absent)), preset, done)
+        expect(not os.path.exists(at.home + "/.bashrc"), f"{preset} writes the home directory", done)
+        other = at.run("cat", os.path.join(at.home, secret))
+        if preset != "opencode":
+            expect(other.returncode != 0, f"the secret of {preset} can be read by every command", other)
+
+
+@case
+def claude_saves_its_file_in_the_home_directory(at):
+    at.write(os.path.join(at.home, ".claude.json"), "{}")
+    at.sh("echo '{\"a\": 1}' > ~/.claude.json; echo $DISABLE_AUTOUPDATER", flags=("--preset", "claude"))
+    expect(at.read(os.path.join(at.home, ".claude.json")) == '{"a": 1}\n', "not saved")
 
 
 def hook(at, call, **env):
