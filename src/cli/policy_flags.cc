@@ -64,14 +64,23 @@ std::string Variable(const policy::Context& context, const std::string& name) {
 }
 
 Result<policy::Imported> Import(const SettingsRequest& request, const policy::Source& source,
-                                std::string real, const policy::Context& context) {
+                                const policy::Context& context) {
   return policy::ImportSettings({.text = source.text,
                                  .format = source.format,
                                  .name = source.name,
-                                 .path = std::move(real),
+                                 .path = request.path,
                                  .kind = request.kind,
                                  .agent = request.agent},
                                 context);
+}
+
+// The absolute path of a file that may itself be a link: a tool finds its
+// settings by their name, wherever that leads.
+Result<std::string> PlaceOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(folder));
+  return guard::JoinPath(real, slash == path.npos ? path : path.substr(slash + 1));
 }
 
 class Loader {
@@ -111,8 +120,13 @@ class Loader {
     for (const std::string& text : flags_.settings) {
       SettingsRequest request = ParseSettingsRequest(text, flags_.agent);
       CORDON_ASSIGN_OR_RETURN(policy::Source source, ReadNamed(request.path));
-      CORDON_ASSIGN_OR_RETURN(policy::Imported imported,
-                              Import(request, source, files_.back(), context_));
+      if (first_ != nullptr) {
+        const policy::Imported& before = first_->imported[imported_.size()];
+        request = {before.path, before.kind, flags_.agent};
+      } else {
+        CORDON_ASSIGN_OR_RETURN(request.path, PlaceOf(request.path));
+      }
+      CORDON_ASSIGN_OR_RETURN(policy::Imported imported, Import(request, source, context_));
       source.parsed = imported.Root();
       inputs_.user_and_files.push_back(std::move(source));
       imported_.push_back(std::move(imported));
@@ -260,11 +274,10 @@ SettingsRequest ParseSettingsRequest(std::string_view text, std::string agent) {
   return request;
 }
 
-Result<policy::Imported> ImportFile(const SettingsRequest& request,
-                                    const policy::Context& context) {
+Result<policy::Imported> ImportFile(SettingsRequest request, const policy::Context& context) {
   CORDON_ASSIGN_OR_RETURN(auto source, RequirePolicyFile(request.path, FileRules::kNamed));
-  CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(request.path));
-  return Import(request, source, std::move(real), context);
+  CORDON_ASSIGN_OR_RETURN(request.path, PlaceOf(request.path));
+  return Import(request, source, context);
 }
 
 void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {

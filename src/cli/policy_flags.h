@@ -62,7 +62,7 @@ struct SettingsRequest {
 };
 // "codex:FILE" or "FILE".
 SettingsRequest ParseSettingsRequest(std::string_view text, std::string agent);
-Result<policy::Imported> ImportFile(const SettingsRequest& request, const policy::Context& context);
+Result<policy::Imported> ImportFile(SettingsRequest request, const policy::Context& context);
 
 // Reads all the layers' files and stacks them. A --policy or --settings file that
 // lies in a writable root is kPolicyUntrusted unless its digest is trusted. The

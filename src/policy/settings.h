@@ -34,7 +34,7 @@ struct SettingsFile {
   std::string text;
   Format format = Format::kJson;
   std::string name;  // for messages and origins
-  std::string path;  // absolute, links resolved: what is relative to the file starts there
+  std::string path;  // absolute: what is relative to the file starts there
   SettingsKind kind = SettingsKind::kAuto;
   std::string agent;  // which of several; empty: the only one
 };
@@ -51,7 +51,8 @@ struct SettingsNote {
 
 struct Imported {
   SettingsKind kind = SettingsKind::kAuto;
-  std::string name;                    // of the file
+  std::string name;  // of the file
+  std::string path;
   std::map<std::string, Node> values;  // by our dotted key; their lines
   std::vector<SettingsNote> notes;     // in the order of the file
   std::string workspace;               // where the agent works, if the file says so

@@ -23,6 +23,7 @@ class SettingsBuilder {
   SettingsBuilder(const SettingsFile& file, const Context& context)
       : file_(file), context_(context) {
     imported_.name = file.name;
+    imported_.path = file.path;
   }
 
   const SettingsFile& file() const { return file_; }

@@ -107,6 +107,16 @@ def a_file_in_the_workspace_needs_trust(at):
 
 
 @case
+def a_link_counts_by_its_own_name(at):
+    where = at.write(os.path.join(at.outside, "dotfiles/claude.json"),
+                     '{"sandbox": {"filesystem": {"allowWrite": ["rel"]}}}')
+    os.makedirs(os.path.join(at.home, ".claude"))
+    os.symlink(where, os.path.join(at.home, ".claude/settings.json"))
+    done = cordon(at, "policy", "import", os.path.join(at.home, ".claude/settings.json"))
+    expect('"?~/.claude/rel"' in done.stdout, "relative to what it leads to", done)
+
+
+@case
 def the_kind_can_be_named(at):
     path = at.write(os.path.join(at.outside, "a.toml"), 'sandbox_mode = "workspace-write"\n')
     at.sh("echo x > f", flags=("--settings", "codex:" + path))
