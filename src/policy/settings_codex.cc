@@ -16,7 +16,10 @@ Status ReadWorkspaceWrite(SettingsBuilder& builder, Section section) {
   builder.Add("fs.write", {"."});
   CORDON_ASSIGN_OR_RETURN(auto roots, section.Texts("writable_roots"));
   for (const Said& root : roots) {
-    builder.AddPath("fs.write", root, ".", section.Name("writable_roots"));
+    std::string key = section.Name("writable_roots");
+    if (builder.AddPath("fs.write", root, ".", key).empty()) continue;
+    Said git{root.text + "/.git", root.line};
+    CORDON_TRY(builder.AddDeniedPath("fs.deny_write", git, ".", key));
   }
   section.Elsewhere("exclude_slash_tmp", "/tmp is a private one here, and can be written");
   CORDON_ASSIGN_OR_RETURN(auto no_tmpdir, section.Flag("exclude_tmpdir_env_var"));
@@ -29,7 +32,7 @@ Status ReadWorkspaceWrite(SettingsBuilder& builder, Section section) {
   if (network.value_or(false)) {
     builder.Set("net.mode", "open", section.LineOf("network_access"));
   }
-  // There the whole of it is read-only, so that a commit has to be approved.
+  // There .git of every root is read-only, so that a commit has to be approved.
   return builder.AddDeniedPath("fs.deny_write", {".git"}, ".", ".git");
 }
 

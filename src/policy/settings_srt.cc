@@ -53,21 +53,35 @@ Status ReadProxies(SettingsBuilder& builder, Section& network) {
   return {};
 }
 
+// "*:22" leaves out what is allowed on that port: others than 80 and 443 are
+// reached only where an entry names them.
+Result<std::string> DeniedPort(SettingsBuilder& builder, const Said& host, std::string_view key) {
+  std::string port = host.text.substr(1);
+  if (!ParsePort(port.substr(1)) || port == ":80" || port == ":443") {
+    return builder.Refuse(host.line, key, "\"" + host.text + "\" cannot be said here");
+  }
+  return port;
+}
+
 Status ReadDomains(SettingsBuilder& builder, Section& network) {
+  const std::string denied_key = network.Name("deniedDomains");
+  std::vector<std::string> denied_ports;
   CORDON_ASSIGN_OR_RETURN(auto denied, network.Texts("deniedDomains"));
   for (const Said& host : denied) {
     if (host.text == "*") {
       builder.Set("net.mode", "none", host.line);
     } else if (host.text.starts_with("*:")) {
-      builder.Elsewhere(host.line, network.Name("deniedDomains"),
-                        "\"" + host.text + "\": a port is reached only where net.allow names it");
+      CORDON_ASSIGN_OR_RETURN(std::string port, DeniedPort(builder, host, denied_key));
+      denied_ports.push_back(std::move(port));
     } else {
-      CORDON_TRY(builder.AddDeniedHost(host, network.Name("deniedDomains")));
+      CORDON_TRY(builder.AddDeniedHost(host, denied_key));
     }
   }
   CORDON_ASSIGN_OR_RETURN(auto allowed, network.Texts("allowedDomains"));
   bool any_port = false;
   for (const Said& host : allowed) {
+    auto ends = [&](const std::string& port) { return host.text.ends_with(port); };
+    if (std::ranges::any_of(denied_ports, ends)) continue;
     builder.AddHost(host, network.Name("allowedDomains"));
     any_port = any_port || host.text.find(':') == std::string::npos;
   }

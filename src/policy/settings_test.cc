@@ -292,6 +292,22 @@ TEST(Settings, TmpIsPrivateAndWhatIsBelowItIsTheHosts) {
   EXPECT_EQ(all.fs.temp, TempMode::kShared);
 }
 
+TEST(Settings, SrtDeniesAPortOfAllHosts) {
+  auto with = [](std::string denied) {
+    return Json(
+        "{\"network\": {\"allowedDomains\": [\"a.test\", \"a.test:22\", \"b.test:2222\"], "
+        "\"deniedDomains\": [" +
+            denied + "]}}",
+        "/x.json");
+  };
+  EXPECT_THAT(Texts(Means(with("\"*:22\"")).net.allow),
+              ::testing::ElementsAre("a.test", "b.test:2222"));
+  EXPECT_EQ(Means(with("")).net.allow.size(), 3u);
+  for (const char* denied : {"\"*:443\"", "\"*:80\"", "\"*:x\"", "\"*:\""}) {
+    EXPECT_THAT(Problem(with(denied)), HasSubstr("network.deniedDomains")) << denied;
+  }
+}
+
 TEST(Settings, SrtSecretsAreKeptOut) {
   Policy policy =
       Means(Json("{\"network\": {}, \"credentials\": {\"files\": [{\"path\": \"~/.netrc\", "
