@@ -50,7 +50,7 @@ def check_links(where, text, exists):
 
 
 def documents():
-    for folder in (".", "docs"):
+    for folder in (".", "docs", "docs/agents"):
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             if name.endswith(".md"):
                 yield os.path.normpath(os.path.join(folder, name))

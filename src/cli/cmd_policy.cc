@@ -1,4 +1,4 @@
-// cordon policy show|check|diff|schema|init|trust
+// cordon policy show|check|diff|schema|init|import|trust
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> names;  // presets or files
   std::string output;
   bool revoke = false;
+  std::string from;    // whose settings
   bool paths = false;  // a missing path is an error
 
   OutputForm form() const { return json ? OutputForm::kJson : OutputForm::kText; }
@@ -182,11 +183,68 @@ int Init(const Options& options) {
   return kExitOk;
 }
 
-// Only what reads as a policy can be trusted.
+std::string ImportedJson(const policy::Imported& imported) {
+  std::vector<std::string> notes;
+  for (const policy::SettingsNote& note : imported.notes) {
+    notes.push_back(fmt::format("{{\"line\": {}, \"key\": {}, \"why\": {}, \"lost\": {}}}",
+                                note.line, JsonQuote(note.key), JsonQuote(note.why),
+                                note.weight == policy::SettingsNote::Weight::kLost));
+  }
+  return fmt::format("{{\"from\": {}, \"workspace\": {}, \"policy\": {}, \"notes\": [{}]}}\n",
+                     JsonQuote(policy::SettingsKindName(imported.kind)),
+                     JsonQuote(imported.workspace), JsonQuote(policy::RenderImported(imported)),
+                     base::Join(notes, ", "));
+}
+
+// What is printed can be read as a policy.
+Result<policy::Imported> ImportNamed(const Options& options) {
+  SettingsRequest request = ParseSettingsRequest(options.names[0], options.flags.agent);
+  if (!options.from.empty()) {
+    CORDON_ASSIGN_OR_RETURN(request.kind, policy::ParseSettingsKind(options.from));
+  }
+  CORDON_ASSIGN_OR_RETURN(policy::Context context, MakeContext(options.flags));
+  CORDON_ASSIGN_OR_RETURN(policy::Imported imported, ImportFile(request, context));
+  policy::Source source{.name = imported.name, .parsed = imported.Root()};
+  CORDON_TRY(policy::Stack({.user_and_files = {std::move(source)}}, context));
+  return imported;
+}
+
+int Import(const Options& options) {
+  Result<policy::Imported> imported = ImportNamed(options);
+  if (!imported) return Fail(options, imported.error());
+  std::string text = policy::RenderImported(*imported);
+  if (options.output.empty() || options.output == "-") {
+    Print(options.json ? ImportedJson(*imported) : text);
+    return kExitOk;
+  }
+  if (Status written = WriteNew(options.output, text); !written) {
+    return Fail(options, written.error());
+  }
+  Print(options.json ? fmt::format("{{\"created\": {}}}\n", JsonQuote(options.output))
+                     : fmt::format("{}: created\n", base::Printable(options.output)));
+  return kExitOk;
+}
+
+// Only what reads as a policy, or as a tool's settings, can be trusted.
+Status CheckReadable(const SettingsRequest& request, policy::Source source,
+                     const policy::Context& context) {
+  Status as_policy = Status();
+  if (request.kind == policy::SettingsKind::kAuto) {
+    auto stacked = policy::Stack({.user_and_files = {source}}, context);
+    if (stacked) return {};
+    as_policy = std::move(stacked).error();
+  }
+  auto imported = ImportFile(request, context);
+  if (imported) return {};
+  return as_policy ? Status(std::move(imported).error()) : as_policy;
+}
+
 Result<std::string> TrustFile(const Options& options) {
   CORDON_ASSIGN_OR_RETURN(policy::Context context, MakeContext(options.flags));
   std::string path =
       options.names.empty() ? guard::JoinPath(context.workspace, ".cordon.toml") : options.names[0];
+  SettingsRequest request = ParseSettingsRequest(path, options.flags.agent);
+  path = request.path;
   TrustStore store = TrustStore::InState(context.home, context.env["XDG_STATE_HOME"]);
   CORDON_ASSIGN_OR_RETURN(policy::Source source, RequirePolicyFile(path, FileRules::kWorkspace));
   CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(path));
@@ -195,7 +253,7 @@ Result<std::string> TrustFile(const Options& options) {
     return real;
   }
   std::string bytes = source.text;
-  CORDON_TRY(policy::Stack({.user_and_files = {std::move(source)}}, context));
+  CORDON_TRY(CheckReadable(request, std::move(source), context));
   CORDON_TRY(store.Trust(real, bytes));
   return real;
 }
@@ -246,6 +304,16 @@ Action SetupPolicy(Arguments& arguments) {
   Arguments& init = add("init", "Start a .cordon.toml in the workspace", Init);
   init.Option("-o,--output", options->output, "FILE", "Another file, or - for stdout");
   add_workspace(init);
+  Arguments& import = add(
+      "import", "Another tool's settings as a policy, with comments on what is left out", Import);
+  Argument settings = names("[KIND:]FILE", "Its settings", 1);
+  settings.presence = Argument::Presence::kRequired;
+  import.Add(settings);
+  import.Option("--from", options->from, "KIND",
+                "claude, srt, agents, codex or cursor (default: seen)");
+  import.Option("--agent", options->flags.agent, "ID", "Which of the settings' agents");
+  import.Option("-o,--output", options->output, "FILE", "A new file instead of stdout");
+  add_workspace(import);
   Arguments& trust = add("trust", "Trust the present content of a policy file", Trust);
   trust.Add(names("FILE", "The file (default: .cordon.toml)", 1));
   trust.Flag("--revoke", options->revoke, "Trust it no longer");

@@ -146,7 +146,8 @@ struct Loaded {
 Result<Loaded> Load(const Options& options) {
   PolicyFlags flags = options.policy;
   // Without a policy only what the flags allow: strict has no name of its own.
-  if (flags.presets.empty() && flags.files.empty()) flags.presets = {"strict"};
+  bool named = !flags.files.empty() || !flags.settings.empty();
+  if (flags.presets.empty() && !named) flags.presets = {"strict"};
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags));
   plan::NetPlan net;
   CORDON_ASSIGN_OR_RETURN(net.rules, plan::ResolveNetRules(loaded.policy));
@@ -205,7 +206,11 @@ void Reload(const Options& options, proxy::Proxy& proxy) {
 
 // Until a signal ends it.
 void Supervise(const Options& options, proxy::Proxy& proxy, const sigset_t& signals) {
-  FileWatch watch(options.policy.files);
+  std::vector<std::string> files = options.policy.files;
+  for (const std::string& text : options.policy.settings) {
+    files.push_back(ParseSettingsRequest(text, "").path);
+  }
+  FileWatch watch(std::move(files));
   for (;;) {
     int signal = sigtimedwait(&signals, nullptr, &kLookForChanges);
     if (signal == SIGTERM || signal == SIGINT) return;

@@ -64,6 +64,26 @@ std::string Variable(const policy::Context& context, const std::string& name) {
   return found == context.env.end() ? std::string() : found->second;
 }
 
+Result<policy::Imported> Import(const SettingsRequest& request, const policy::Source& source,
+                                const policy::Context& context) {
+  return policy::ImportSettings({.text = source.text,
+                                 .format = source.format,
+                                 .name = source.name,
+                                 .path = request.path,
+                                 .kind = request.kind,
+                                 .agent = request.agent},
+                                context);
+}
+
+// The absolute path of a file that may itself be a link: a tool finds its
+// settings by their name, wherever that leads.
+Result<std::string> PlaceOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(folder));
+  return guard::JoinPath(real, slash == path.npos ? path : path.substr(slash + 1));
+}
+
 class Loader {
  public:
   // `first`: what was read before a command ran by it, or null.
@@ -81,7 +101,7 @@ class Loader {
     CORDON_TRY(ReadVariable());
     inputs_.presets_from_flags = flags_.presets;
     inputs_.flags = flags_.assignments;
-    if (flags_.files.empty()) return policy::Stack(inputs_, context_);
+    if (NamedCount() == 0) return policy::Stack(inputs_, context_);
     CORDON_ASSIGN_OR_RETURN(Policy without, policy::Stack(inputs_, context_));
     CORDON_TRY(ReadNamedFiles());
     CORDON_ASSIGN_OR_RETURN(Policy with, policy::Stack(inputs_, context_));
@@ -92,14 +112,15 @@ class Loader {
 
   policy::LayerInputs TakeInputs() { return std::move(inputs_); }
   std::vector<std::string> TakeFiles() { return std::move(files_); }
+  std::vector<policy::Imported> TakeImported() { return std::move(imported_); }
 
  private:
   // From a program that uses the library (session/runtime).
   Status ReadVariable() {
     if (flags_.variable.empty()) return {};
-    if (!flags_.files.empty() || !flags_.presets.empty()) {
+    if (NamedCount() != 0 || !flags_.presets.empty()) {
       return base::InvalidArgument(Reason::kUsage,
-                                   "--policy-env says it all: no --policy and no --preset");
+                                   "--policy-env says it all: no --policy, --settings or --preset");
     }
     if (first_ != nullptr) {
       inputs_.whole = first_->layers.whole;
@@ -114,19 +135,43 @@ class Loader {
     return {};
   }
 
+  size_t NamedCount() const { return flags_.settings.size() + flags_.files.size(); }
+
+  // Settings first, so that a policy can refine them.
   Status ReadNamedFiles() {
-    for (size_t i = 0; i < flags_.files.size(); ++i) {
-      bool again = first_ != nullptr;
-      const std::string& path = again ? first_->files[i] : flags_.files[i];
-      CORDON_ASSIGN_OR_RETURN(
-          auto source, RequirePolicyFile(path, again ? FileRules::kConfig : FileRules::kNamed));
-      CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(path));
-      if (again) source.format = first_->FileLayer(i).format;
-      source.name = flags_.files[i];
-      files_.push_back(std::move(real));
+    for (const std::string& text : flags_.settings) {
+      SettingsRequest request = ParseSettingsRequest(text, flags_.agent);
+      CORDON_ASSIGN_OR_RETURN(policy::Source source, ReadNamed(request.path));
+      if (first_ != nullptr) {
+        const policy::Imported& before = first_->imported[imported_.size()];
+        request = {before.path, before.kind, flags_.agent};
+      } else {
+        CORDON_ASSIGN_OR_RETURN(request.path, PlaceOf(request.path));
+      }
+      CORDON_ASSIGN_OR_RETURN(policy::Imported imported, Import(request, source, context_));
+      source.parsed = imported.Root();
+      inputs_.user_and_files.push_back(std::move(source));
+      imported_.push_back(std::move(imported));
+    }
+    for (const std::string& path : flags_.files) {
+      CORDON_ASSIGN_OR_RETURN(policy::Source source, ReadNamed(path));
       inputs_.user_and_files.push_back(std::move(source));
     }
     return {};
+  }
+
+  // The next of the named files; the second time by the path that it was found at.
+  Result<policy::Source> ReadNamed(const std::string& name) {
+    size_t i = files_.size();
+    bool again = first_ != nullptr;
+    const std::string& path = again ? first_->files[i] : name;
+    CORDON_ASSIGN_OR_RETURN(
+        auto source, RequirePolicyFile(path, again ? FileRules::kConfig : FileRules::kNamed));
+    CORDON_ASSIGN_OR_RETURN(std::string real, RealPath(path));
+    if (again) source.format = first_->FileLayer(i).format;
+    source.name = name;
+    files_.push_back(std::move(real));
+    return source;
   }
 
   Status ReadStandardFiles() {
@@ -174,7 +219,7 @@ class Loader {
   // policy with the file and the one without it count: a file may hide that it
   // was writable by narrowing.
   Status CheckFilesOutside(const Policy& policy) const {
-    size_t first = inputs_.user_and_files.size() - flags_.files.size();
+    size_t first = inputs_.user_and_files.size() - NamedCount();
     for (size_t i = first; i < inputs_.user_and_files.size(); ++i) {
       const policy::Source& source = inputs_.user_and_files[i];
       const std::string& real = files_[i - first];
@@ -209,9 +254,53 @@ class Loader {
   TrustStore trust_;
   policy::LayerInputs inputs_;
   std::vector<std::string> files_;
+  std::vector<policy::Imported> imported_;
 };
 
+Status LoadInto(LoadedPolicy& loaded, const PolicyFlags& flags, const PolicyPlaces& places,
+                const LoadedPolicy* first) {
+  Loader loader(flags, places, loaded.context, first);
+  CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
+  loaded.layers = loader.TakeInputs();
+  loaded.files = loader.TakeFiles();
+  loaded.imported = loader.TakeImported();
+  return {};
+}
+
+// Where the settings say that the agent works; empty if they do not.
+Result<std::string> AgentWorkspace(const PolicyFlags& flags, const policy::Context& context) {
+  for (const std::string& text : flags.settings) {
+    CORDON_ASSIGN_OR_RETURN(policy::Imported imported,
+                            ImportFile(ParseSettingsRequest(text, flags.agent), context));
+    if (imported.workspace.empty()) continue;
+    auto real = RealPath(imported.workspace);
+    if (real) return *std::move(real);
+    Error error = std::move(real).error();
+    error.reason = Reason::kWorkspaceInvalid;
+    error.hint = "make it, or name another with --workspace";
+    return std::move(error).Within(imported.name + ": the agent's workspace");
+  }
+  return std::string();
+}
+
 }  // namespace
+
+SettingsRequest ParseSettingsRequest(std::string_view text, std::string agent) {
+  SettingsRequest request{.path = std::string(text), .agent = std::move(agent)};
+  size_t colon = text.find(':');
+  if (colon == text.npos) return request;
+  if (auto kind = policy::ParseSettingsKind(text.substr(0, colon))) {
+    request.kind = *kind;
+    request.path = text.substr(colon + 1);
+  }
+  return request;
+}
+
+Result<policy::Imported> ImportFile(SettingsRequest request, const policy::Context& context) {
+  CORDON_ASSIGN_OR_RETURN(auto source, RequirePolicyFile(request.path, FileRules::kNamed));
+  CORDON_ASSIGN_OR_RETURN(request.path, PlaceOf(request.path));
+  return Import(request, source, context);
+}
 
 void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {
   auto add = [&](const char* name, const char* value, const char* doc, auto target) {
@@ -232,7 +321,9 @@ void AddPolicyFlags(Arguments& arguments, PolicyFlags& flags) {
     for (const std::string& value : values) flags.assignments.push_back(EnvAssignment(value));
   });
   add("--backend", "NAME", "How to contain it", &flags.backend);
-  add("--settings", "FILE", "Another tool's settings file", &flags.settings);
+  add("--settings", "[KIND:]FILE", "Another tool's settings: claude, srt, agents, codex, cursor",
+      &flags.settings);
+  add("--agent", "ID", "Which of the settings' agents", &flags.agent);
 }
 
 Result<policy::Context> MakeContext(const PolicyFlags& flags) {
@@ -251,16 +342,17 @@ Result<policy::Context> MakeContext(const PolicyFlags& flags) {
 }
 
 Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places) {
-  if (!flags.settings.empty()) {
-    return base::Unsupported("flag --settings: other tools' settings are not read yet");
-  }
   LoadedPolicy loaded;
   CORDON_ASSIGN_OR_RETURN(loaded.context, MakeContext(flags));
   if (!flags.workspace.empty()) loaded.workspace_choice = WorkspaceChoice::kNamed;
-  Loader loader(flags, places, loaded.context, nullptr);
-  CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
-  loaded.layers = loader.TakeInputs();
-  loaded.files = loader.TakeFiles();
+  if (flags.workspace.empty()) {
+    CORDON_ASSIGN_OR_RETURN(std::string workspace, AgentWorkspace(flags, loaded.context));
+    if (!workspace.empty()) {
+      loaded.workspace_choice = WorkspaceChoice::kNamed;
+      loaded.context.workspace = std::move(workspace);
+    }
+  }
+  CORDON_TRY(LoadInto(loaded, flags, places, nullptr));
   // It is not the command's.
   if (!flags.variable.empty()) loaded.context.env.erase(flags.variable);
   return loaded;
@@ -269,10 +361,7 @@ Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& pl
 Result<LoadedPolicy> LoadPolicyAgain(const PolicyFlags& flags, const LoadedPolicy& first,
                                      const PolicyPlaces& places) {
   LoadedPolicy loaded{.context = first.context, .workspace_choice = first.workspace_choice};
-  Loader loader(flags, places, loaded.context, &first);
-  CORDON_ASSIGN_OR_RETURN(loaded.policy, loader.Load());
-  loaded.layers = loader.TakeInputs();
-  loaded.files = loader.TakeFiles();
+  CORDON_TRY(LoadInto(loaded, flags, places, &first));
   return loaded;
 }
 

@@ -13,6 +13,7 @@
 #include "cordon/policy.h"
 #include "cordon/result.h"
 #include "policy/layers.h"
+#include "policy/settings.h"
 
 namespace cordon::cli {
 
@@ -22,7 +23,8 @@ struct PolicyFlags {
   std::vector<std::string> presets;             // --preset
   std::string workspace;                        // --workspace; empty: the current directory
   std::string backend;                          // --backend
-  std::string settings;                         // --settings
+  std::vector<std::string> settings;            // --settings: [KIND:]FILE
+  std::string agent;                            // --agent: which of the settings' agents
   std::vector<policy::Assignment> assignments;  // all others, in the order of the keys
 };
 
@@ -36,8 +38,9 @@ struct LoadedPolicy {
   policy::Context context;
   WorkspaceChoice workspace_choice = WorkspaceChoice::kImplied;
   Policy policy;
-  policy::LayerInputs layers;      // as they were read
-  std::vector<std::string> files;  // --policy, as real paths
+  policy::LayerInputs layers;              // as they were read
+  std::vector<std::string> files;          // --settings, then --policy, as real paths
+  std::vector<policy::Imported> imported;  // of the settings
 
   const policy::Source& FileLayer(size_t i) const {
     return layers.user_and_files[layers.user_and_files.size() - files.size() + i];
@@ -52,8 +55,19 @@ struct PolicyPlaces {
   std::string admin_file = "/etc/cordon/policy.toml";
 };
 
-// Reads all the layers' files and stacks them. A --policy file that lies in a
-// writable root is kPolicyUntrusted unless its digest is trusted.
+// A tool's settings, read by the rules of a --policy file.
+struct SettingsRequest {
+  std::string path;
+  policy::SettingsKind kind = policy::SettingsKind::kAuto;
+  std::string agent;
+};
+// "codex:FILE" or "FILE".
+SettingsRequest ParseSettingsRequest(std::string_view text, std::string agent);
+Result<policy::Imported> ImportFile(SettingsRequest request, const policy::Context& context);
+
+// Reads all the layers' files and stacks them. A --policy or --settings file that
+// lies in a writable root is kPolicyUntrusted unless its digest is trusted. The
+// workspace is the agent's of the settings, if there is one and none was named.
 Result<LoadedPolicy> LoadPolicy(const PolicyFlags& flags, const PolicyPlaces& places = {});
 
 // The same files again while a command runs by `first`. It may have written what lies

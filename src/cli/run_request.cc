@@ -1,7 +1,9 @@
 #include "cli/run_request.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/policy_file.h"
 #include "cli/policy_watch.h"
 #include "guard/path.h"
@@ -34,6 +37,17 @@ Result<session::Unprivileged> ParseUser(const std::string& text) {
     return base::InvalidArgument(Reason::kUsage, "--user takes UID or UID:GID, neither of them 0");
   }
   return user;
+}
+
+void TellWhatIsLost(const LoadedPolicy& loaded) {
+  for (const policy::Imported& imported : loaded.imported) {
+    auto lost = std::ranges::count(imported.notes, policy::SettingsNote::Weight::kLost,
+                                   &policy::SettingsNote::weight);
+    if (lost == 0) continue;
+    Tell(fmt::format(
+        "cordon: {}: {} of its words {} no meaning here; `cordon policy import` says which\n",
+        base::Printable(imported.name), lost, lost == 1 ? "has" : "have"));
+  }
 }
 
 Status LeaveRootIfRoot(const RunFlags& flags, session::Request& request) {
@@ -63,6 +77,7 @@ Result<session::Request> ReadRequest(const RunFlags& flags, std::vector<std::str
   }
   CORDON_TRY(ParseUser(flags.user));
   CORDON_ASSIGN_OR_RETURN(LoadedPolicy loaded, LoadPolicy(flags.policy));
+  TellWhatIsLost(loaded);
   // Without the floor nothing keeps the command from the files that it is judged by.
   session::NetNews news;
   if (!flags.no_floor) news = WatchNetRules(flags.policy, loaded);

@@ -36,11 +36,13 @@ std::string PlainList(const std::string& item) {
   return R"({ "type": "array", "items": )" + item + " }";
 }
 
-// A list that adds to the base's, or { "only": [...] } that replaces it.
+// A list that adds to the base's, { "only": [...] } that replaces it, or
+// { "without": [...] } that takes from it.
 std::string ListOf(const std::string& item) {
   return R"({ "oneOf": [)" + PlainList(item) +
-         R"(, { "type": "object", "required": ["only"], "additionalProperties": false, )" +
-         R"("properties": { "only": )" + PlainList(item) + " } }] }";
+         R"(, { "type": "object", "minProperties": 1, "maxProperties": 1, )" +
+         R"("additionalProperties": false, "properties": { "only": )" + PlainList(item) +
+         R"(, "without": )" + PlainList(item) + " } }] }";
 }
 
 // "60s" or a plain number.

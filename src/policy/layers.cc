@@ -14,6 +14,7 @@ struct Layer {
 };
 
 Result<Layer> ParseLayer(const Source& source) {
+  if (source.parsed) return Layer{&source, *source.parsed};
   CORDON_ASSIGN_OR_RETURN(Node root, ParseDocument(source.text, source.format, source.name));
   return Layer{&source, std::move(root)};
 }

@@ -22,6 +22,7 @@ struct Source {
   std::string name;  // of the file, for messages and origins
   std::string text;
   Format format = Format::kToml;
+  std::optional<Node> parsed;  // what `text` says, where it is no policy: see settings.h
 };
 
 enum class WorkspaceFileTrust { kUntrusted, kTrusted };

@@ -31,7 +31,8 @@ bool Denies(const PathRules& rules, std::string_view path) {
 
 TEST(Preset, NamesAreThoseOfTheDocumentation) {
   EXPECT_THAT(PresetNames(), ElementsAre("protect", "sandbox", "rx", "rwx", "workspace", "strict",
-                                         "public-net", "open-net"));
+                                         "bare", "claude", "codex", "gemini", "goose", "opencode",
+                                         "aider", "public-net", "open-net"));
 }
 
 TEST(Preset, CompiledDataIsTheParsedText) {
@@ -95,6 +96,43 @@ TEST(Preset, RxWritesNothingAndRwxEverything) {
   EXPECT_EQ(Get("rwx").env.mode, EnvMode::kInherit);
   EXPECT_TRUE(Denies(Get("protect").fs.deny_write, "/usr/bin/ls"));
   EXPECT_EQ(Get("protect").net.mode, NetMode::kOpen);
+}
+
+TEST(Preset, AgentsWriteTheirStateAndNotWhatTheyObey) {
+  struct Case {
+    const char* name;
+    const char* state;
+    const char* obeyed;
+    const char* secret;  // of its own
+  };
+  for (const Case& agent :
+       {Case{"claude", "/home/u/.claude/projects", "/home/u/.claude/settings.json",
+             "/home/u/.claude/.credentials.json"},
+        Case{"codex", "/home/u/.codex/sessions", "/home/u/.codex/config.toml",
+             "/home/u/.codex/auth.json"},
+        Case{"gemini", "/home/u/.gemini/tmp", "/home/u/.gemini/settings.json",
+             "/home/u/.gemini/oauth_creds.json"},
+        Case{"opencode", "/home/u/.local/share/opencode/log", "/home/u/.local/share/opencode/bin/x",
+             nullptr},
+        Case{"goose", "/home/u/.local/state/goose", nullptr, nullptr},
+        Case{"aider", "/home/u/.aider", nullptr, nullptr}}) {
+    Policy policy = Get(agent.name);
+    EXPECT_TRUE(Denies(policy.fs.write, "/w")) << agent.name;
+    EXPECT_TRUE(Denies(policy.fs.write, agent.state)) << agent.name;
+    EXPECT_FALSE(Denies(policy.fs.write, "/home/u/.config/x")) << agent.name;
+    EXPECT_FALSE(Denies(policy.fs.deny_write, agent.state)) << agent.name;
+    EXPECT_TRUE(Denies(policy.fs.deny_read, "/home/u/.ssh/id")) << agent.name;
+    EXPECT_FALSE(policy.net.allow.empty()) << agent.name;
+    EXPECT_EQ(policy.net.mode, NetMode::kProxy) << agent.name;
+    if (agent.obeyed != nullptr) {
+      EXPECT_TRUE(Denies(policy.fs.deny_write, agent.obeyed)) << agent.name;
+      EXPECT_TRUE(Denies(policy.fs.deny_new, agent.obeyed)) << agent.name;
+    }
+    if (agent.secret != nullptr) {
+      EXPECT_FALSE(Denies(policy.fs.deny_read, agent.secret)) << agent.name;
+      EXPECT_TRUE(Denies(Get("workspace").fs.deny_read, agent.secret)) << agent.name;
+    }
+  }
 }
 
 TEST(Presets, ModifiersExtendWhatCameBefore) {

@@ -140,16 +140,31 @@ class Reader {
     return std::nullopt;
   }
 
-  // The elements of a list; `target` is emptied first if they replace it.
+  // The elements of a list, which add to `target`, replace it or leave it.
+  struct Elements {
+    std::span<const Node> items;
+    bool leave = false;
+  };
+
   template <typename T>
-  Result<std::span<const Node>> Items(const Node& node, std::vector<T>& target) {
+  Result<Elements> Items(const Node& node, std::vector<T>& target) {
     const Node* list = &node;
-    bool only =
-        node.kind == Kind::kTable && node.members.size() == 1 && node.Find("only") != nullptr;
-    if (only) list = node.Find("only");
-    if (list->kind != Kind::kArray) return Expected("a list or { only = [...] }", node);
-    if (only || lists_ == Lists::kReplace) target.clear();
-    return std::span<const Node>(list->items);
+    std::string_view verb;
+    if (node.kind == Kind::kTable && node.members.size() == 1) verb = node.members[0].first;
+    if (verb == "only" || verb == "without") list = &node.members[0].second;
+    if (list->kind != Kind::kArray) {
+      return Expected("a list, { only = [...] } or { without = [...] }", node);
+    }
+    bool leave = verb == "without";
+    if (verb == "only" || (lists_ == Lists::kReplace && !leave)) target.clear();
+    return Elements{list->items, leave};
+  }
+
+  // One that is not there may be a slip of the pen, and what was meant would stay.
+  template <typename T>
+  static Status Leave(std::vector<T>& target, const T& value, const Node& node) {
+    if (std::erase(target, value) == 0) return Expected("what the list below has", node);
+    return {};
   }
 
   Status Set(const VersionField&, const Node& node) {
@@ -161,14 +176,18 @@ class Reader {
 
   Status Set(const PathsField& field, const Node& node) {
     PathRules& target = field.get(policy_);
-    CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    CORDON_ASSIGN_OR_RETURN(Elements elements, Items(node, target));
     Adder adder(target);
-    for (const Node& item : items) {
+    for (const Node& item : elements.items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(std::string text, Text(item, Numbers::kNo, "a path"));
       CORDON_ASSIGN_OR_RETURN(PathRule rule, ParsePath(text, field.use, context_));
       rule.origin = OriginOf(item);
-      adder.Add(std::move(rule));
+      if (elements.leave) {
+        CORDON_TRY(Leave(target, rule, item));
+      } else {
+        adder.Add(std::move(rule));
+      }
     }
     return {};
   }
@@ -183,13 +202,18 @@ class Reader {
 
   Status Set(const NamesField& field, const Node& node) {
     Entries& target = field.get(policy_);
-    CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    CORDON_ASSIGN_OR_RETURN(Elements elements, Items(node, target));
     Adder adder(target);
-    for (const Node& item : items) {
+    for (const Node& item : elements.items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(std::string text, Text(item, Numbers::kNo, "a string"));
       CORDON_TRY(field.check(text));
-      adder.Add(Entry{std::move(text), OriginOf(item)});
+      Entry entry{std::move(text), OriginOf(item)};
+      if (elements.leave) {
+        CORDON_TRY(Leave(target, entry, item));
+      } else {
+        adder.Add(std::move(entry));
+      }
     }
     return {};
   }
@@ -239,12 +263,16 @@ class Reader {
 
   Status Set(const PortsField& field, const Node& node) {
     std::vector<int>& target = field.get(policy_);
-    CORDON_ASSIGN_OR_RETURN(auto items, Items(node, target));
+    CORDON_ASSIGN_OR_RETURN(Elements elements, Items(node, target));
     Adder adder(target);
-    for (const Node& item : items) {
+    for (const Node& item : elements.items) {
       at_ = &item;
       CORDON_ASSIGN_OR_RETURN(int port, Port(item));
-      adder.Add(port);
+      if (elements.leave) {
+        CORDON_TRY(Leave(target, port, item));
+      } else {
+        adder.Add(port);
+      }
     }
     return {};
   }

@@ -1,5 +1,6 @@
 // A document → a Policy. The document extends a base: a list adds to the
-// base's, `{ only = [...] }` replaces it, a scalar replaces.
+// base's, `{ only = [...] }` replaces it, `{ without = [...] }` takes from it
+// what it has, a scalar replaces.
 //
 //   Result<Policy> base = Preset("workspace", context);
 //   Result<Policy> mine = Read(text, Format::kToml, "policy.toml", context, *base);

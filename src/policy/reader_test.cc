@@ -156,6 +156,26 @@ TEST(Reader, AListAddsOnlyReplacesAndScalarsReplace) {
   EXPECT_EQ(only->fs.read[0].path, "/c");
 }
 
+TEST(Reader, WithoutTakesFromTheBaseWhatItHas) {
+  auto base = Toml(
+      "[fs]\ndeny_read = [\"?/a\", \"/b\", \"*.key\"]\n[net]\nallow = [\"x.test\"]\npublish = [1, "
+      "2]\n");
+  auto less = Toml(
+      "[fs]\ndeny_read = { without = [\"/a\", \"*.key\"] }\n[net]\nallow = { without = "
+      "[\"x.test\"] }\n"
+      "publish = { without = [2] }\n",
+      *base);
+  ASSERT_TRUE(less) << less.error().message;
+  ASSERT_EQ(less->fs.deny_read.size(), 1u);
+  EXPECT_EQ(less->fs.deny_read[0].path, "/b");
+  EXPECT_TRUE(less->net.allow.empty());
+  EXPECT_EQ(less->net.publish, std::vector<int>{1});
+  auto slip = Toml("[fs]\ndeny_read = { without = [\"/bb\"] }\n", *base);
+  ASSERT_FALSE(slip);
+  EXPECT_EQ(slip.error().message,
+            "p.toml:2: fs.deny_read: expected what the list below has, got \"/bb\"");
+}
+
 TEST(Reader, AnEmptyDocumentIsTheBase) {
   auto base = Toml(kEverything);
   EXPECT_EQ(*Toml("", *base), *base);
@@ -178,7 +198,8 @@ TEST(Reader, SaysWhatIsWrongAndWhere) {
        "\"fs.deny_read\""},
       {"\"fs.read\" = [\"/\"]", Reason::kPolicyUnknownKey, "p.toml:1: fs.read: unknown key", ""},
       {"[fs]\nread = \"/\"", Reason::kPolicyBadValue,
-       "p.toml:2: fs.read: expected a list or { only = [...] }, got \"/\"", ""},
+       "p.toml:2: fs.read: expected a list, { only = [...] } or { without = [...] }, got \"/\"",
+       ""},
       {"[fs]\nread = { onyl = [] }", Reason::kPolicyBadValue, "p.toml:2: fs.read: ", ""},
       {"[fs]\nread = { only = [], x = 1 }", Reason::kPolicyBadValue, "p.toml:2: fs.read: ", ""},
       {"[fs]\nread = [\"/a\",\n 1]", Reason::kPolicyBadValue,

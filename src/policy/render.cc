@@ -10,23 +10,6 @@
 namespace cordon::policy {
 namespace {
 
-// TOML's basic strings and JSON's have the same escapes for what matters here.
-// Bytes that are not UTF-8 cannot be written in either and are shown as \xNN.
-std::string Quote(std::string_view text) {
-  std::string quoted = "\"";
-  std::string safe = base::IsValidUtf8(text) ? std::string(text) : base::Printable(text);
-  for (char c : safe) {
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 struct Item {
   std::string text;  // as both formats write it
   Origin origin;
@@ -285,6 +268,22 @@ std::vector<std::string> Facts(const Policy& policy) {
 }
 
 }  // namespace
+
+// TOML's basic strings and JSON's have the same escapes for what matters here.
+std::string Quote(std::string_view text) {
+  std::string quoted = "\"";
+  std::string safe = base::IsValidUtf8(text) ? std::string(text) : base::Printable(text);
+  for (char c : safe) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
 
 std::string RenderToml(const Policy& policy) {
   std::string text, table;

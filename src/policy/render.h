@@ -2,11 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cordon/policy.h"
 
 namespace cordon::policy {
+
+// A string of TOML or JSON. Bytes that are not UTF-8 cannot be written in either
+// and are shown as \xNN.
+std::string Quote(std::string_view text);
 
 // TOML with one value a line and where it came from behind it:
 //   "/home/u/.ssh",  # preset workspace:14

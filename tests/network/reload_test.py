@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Policy files that change while a command runs by them: names are allowed and denied from
 then on, what cannot be used changes nothing, and the command cannot change its own rules."""
+import json
 import os
 import subprocess
 import sys
@@ -99,6 +100,22 @@ def what_cannot_be_used_changes_nothing(at):
         rewrite(path, allow("x.wild.test"))
         run.until("policy read anew")
         expect(run.codes(FIRST, SECOND) == ["403", "200"], "good again")
+
+
+@case
+def settings_of_another_tool_are_watched(at):
+    def allow_there(*names):
+        return json.dumps({"network": {"allowedDomains": names}, "filesystem": {"allowWrite": ["."]}})
+    path = at.write(os.path.join(at.outside, "srt-settings.json"), allow_there("allowed.test"))
+    with Session(at, "--settings", path) as run:
+        expect(run.codes(FIRST, SECOND) == ["200", "403"], "before")
+        for text in ("{", '{"network": 1}', '{"network": {"deniedDomains": ["https://x/"]}}'):
+            rewrite(path, text)
+            run.until("the last good policy stays")
+            expect(run.codes(FIRST, SECOND) == ["200", "403"], f"after {text!r}")
+        rewrite(path, allow_there("x.wild.test"))
+        run.until("policy read anew")
+        expect(run.codes(FIRST, SECOND) == ["403", "200"], "after")
 
 
 @case
