@@ -57,7 +57,7 @@ void EnforceByBubblewrap(const Plan& plan, std::vector<Enforcement>& list) {
   }
   if (Enforcement* disk = Find(list, "limits.disk"); disk != nullptr && !disk->mechanism.empty()) {
     disk->note += plan.bubblewrap.setuid
-                      ? "; a setuid bubblewrap sets no size: /tmp may grow to half of the memory"
+                      ? "; a setuid bubblewrap sets no size: what is used is watched"
                       : "; fs.temp_size holds for each of /tmp, /var/tmp and /dev/shm";
   }
 }

@@ -80,6 +80,9 @@ class Run {
         return std::move(taken).error();
       }
     }
+    if (plan_.bubblewrap.setuid) {
+      temp_.WatchMounts(launched_.root.get(), {"tmp", "var/tmp", "dev/shm"});
+    }
     watch_.emplace(launched_.root.get(), plan_, InsideProc() ? 1 : launched_.pid);
     if (launched_.listener.valid()) {
       sys::UniqueFd root = std::move(launched_.root);

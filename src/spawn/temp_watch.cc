@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,10 +42,26 @@ uint64_t Used(const std::string& directory, std::vector<std::string>& rest) {
 
 }  // namespace
 
+void TempWatch::WatchMounts(int root, std::initializer_list<const char*> paths) {
+  constexpr long kTmpfs = 0x01021994;
+  for (const char* path : paths) {
+    sys::UniqueFd fd(openat(root, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct statfs status;
+    if (!fd.valid() || fstatfs(fd.get(), &status) != 0 || status.f_type != kTmpfs) continue;
+    mounts_.push_back(std::move(fd));
+  }
+}
+
 bool TempWatch::Exceeded() {
   Clock::time_point began = Clock::now();
   uint64_t used = 0;
-  std::vector<std::string> rest = {directory_ + "/tmp", directory_ + "/shm"};
+  for (const sys::UniqueFd& mount : mounts_) {
+    struct statfs status;
+    if (fstatfs(mount.get(), &status) != 0) continue;
+    used += (status.f_blocks - status.f_bfree) * static_cast<uint64_t>(status.f_bsize);
+  }
+  std::vector<std::string> rest;
+  if (!directory_.empty()) rest = {directory_ + "/tmp", directory_ + "/shm"};
   while (!rest.empty() && used <= limit_) {
     std::string next = std::move(rest.back());
     rest.pop_back();

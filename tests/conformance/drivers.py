@@ -292,6 +292,16 @@ class Bwrap:
         return parsed(run([*as_nobody(), *words, "--"], fixture))
 
 
+def from_files(words, fixture, environment):
+    """As run(), for those that take no long or no odd words."""
+    script, acts = fixture.base / "ws/probe.py", fixture.base / "ws/acts.json"
+    script.write_text(PROBE)
+    acts.write_text(fixture.acts())
+    return subprocess.run([*words, PYTHON, str(script), f"@{acts}"], cwd=fixture.words["ws"],
+                          env=environment, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+
+
 class Firejail:
     name, tmpdir = "firejail", "/tmp"
 
@@ -311,14 +321,7 @@ class Firejail:
         words += [f"--noblacklist={path}" for path in paths["allow_read_within_deny"]]
         words += [f"--blacklist={path}" for path in paths["deny_read"]]
         # It takes no long arguments, and not every user.
-        script, acts = fixture.base / "ws/probe.py", fixture.base / "ws/acts.json"
-        script.write_text(PROBE)
-        acts.write_text(fixture.acts())
-        done = subprocess.run([*words, "--", PYTHON, str(script), f"@{acts}"],
-                              cwd=fixture.words["ws"], env=clean_environment(fixture, policy),
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=TIMEOUT)
-        return parsed(done)
+        return parsed(from_files([*words, "--"], fixture, clean_environment(fixture, policy)))
 
 
 def from_npm(name):
@@ -344,8 +347,9 @@ class Srt:
         file.write_text(json.dumps(settings))
         file.chmod(0o644)
         environment = clean_environment(fixture, policy)
-        done = run([*as_nobody(), node, os.path.realpath(program), "--settings", str(file)],
-                   fixture, environment)
+        # It joins the words and has a shell read them again.
+        words = [*as_nobody(), node, os.path.realpath(program), "--settings", str(file)]
+        done = from_files(words, fixture, environment)
         if "dependencies not available" in done.stderr:
             raise Unavailable(done.stderr.strip().rpartition("not available: ")[2])
         return parsed(done)
