@@ -88,8 +88,10 @@ void CheckUrl(std::string_view text) {
   if (!url) return;
   CheckHost(url->target.host);
   Require(url->target.port > 0 && url->target.port < 65536);
-  auto again = ParseUrl(url->scheme + "://" + ToString(url->target) + "/");
+  auto again = ParseUrl(ToString(*url));
   Require(again && *again == *url);
+  auto next = FollowRedirect(*ParseUrl("https://a.test/b"), text);
+  Require(!next || next->scheme == "https");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): C has its own names. */
 typedef struct cordon_answer {
   int allowed;
   char reason[32];  /* the id of docs/errors.md; empty if allowed */
@@ -22,6 +23,7 @@ typedef struct cordon_answer {
 } cordon_answer;
 
 typedef enum cordon_path_use { CORDON_READ = 0, CORDON_WRITE = 1 } cordon_path_use;
+/* NOLINTEND(readability-identifier-naming) */
 
 /* `root`, `data_dir` and `config_path` may be null. */
 int cordon_check_path(const char* path, const char* root, const char* data_dir,

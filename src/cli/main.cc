@@ -32,7 +32,7 @@ constexpr Subcommand kSubcommands[] = {
     {"shell", "[OPTIONS]", "An interactive shell inside", SetupShell},
     {"explain", "[OPTIONS] read|write|exec PATH | connect HOST[:PORT]",
      "May it? By which rule? What would allow it?", SetupExplain},
-    {"check", "[OPTIONS] url URL|-", "Ask a guard: may a tool fetch this URL?", SetupCheck},
+    {"check", "[OPTIONS] path|url|env|command VALUE|-", "Ask a guard about one value", SetupCheck},
     {"scan", "[OPTIONS] [FILE|DIR|-]…", "Find leaked secrets in files, folders and streams",
      SetupScan},
     {"plan", "[OPTIONS] [--] CMD [ARG…]", "What a run would do; nothing is run", SetupPlan},

@@ -12,11 +12,11 @@ namespace {
 
 using cordon::GuardAnswer;
 
-template <size_t kSize>
-void Copy(std::string_view text, char (&to)[kSize]) {
-  text = cordon::base::Utf8Prefix(text, kSize - 1);
+template <size_t Size>
+void Copy(std::string_view text, char (&to)[Size]) {
+  text = cordon::base::Utf8Prefix(text, Size - 1);
   text = text.substr(0, text.find('\0'));
-  std::memset(to, 0, kSize);
+  std::memset(to, 0, Size);
   std::copy(text.begin(), text.end(), to);
 }
 

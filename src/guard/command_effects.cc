@@ -22,7 +22,7 @@ struct Verdict {
   std::string why;
 };
 
-Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? b : a; }
+Verdict Worse(Verdict a, Verdict b) { return b.effect > a.effect ? std::move(b) : std::move(a); }
 
 // Whether one of the words in `list`, between spaces, is `word`.
 bool Lists(std::string_view list, std::string_view word) {
@@ -43,7 +43,7 @@ struct Entry {
 using Table = std::unordered_map<std::string, std::vector<Entry>>;
 
 const Table& Commands() {
-  static const Table table = [] {
+  static const Table kTable = [] {
     Table made;
     for (const CommandRow& row : CommandRows()) {
       for (const std::string& command : base::Split(row.names, '|')) {
@@ -54,7 +54,7 @@ const Table& Commands() {
     }
     return made;
   }();
-  return table;
+  return kTable;
 }
 
 const Wrapper* FindWrapper(std::string_view name) {
@@ -453,7 +453,11 @@ Verdict Judge::Line(std::string_view text, std::vector<CommandFinding>* findings
   if (line->opaque) worst = Unknown("it may run what a variable holds");
   for (const SimpleCommand& command : line->commands) {
     Verdict verdict = Simple(command);
-    if (findings != nullptr) findings->push_back({Shown(command), verdict.effect, verdict.why});
+    if (findings != nullptr) {
+      bool named = !command.words.empty() && command.words[0].literal;
+      std::string name = named ? command.words[0].text : "";
+      findings->push_back({Shown(command), std::move(name), verdict.effect, verdict.why});
+    }
     worst = Worse(worst, verdict);
   }
   return worst;

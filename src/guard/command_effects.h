@@ -17,6 +17,7 @@ std::string_view EffectName(Effect effect);  // "read-only", "local-change"
 
 struct CommandFinding {
   std::string command;  // as written
+  std::string name;     // its first word without quotes; empty: none, or it is an expansion
   Effect effect = Effect::kUnknown;
   std::string why;
 };

@@ -237,6 +237,7 @@ TEST(CommandEffectsTest, EveryCommandIsTold) {
   CommandReport report = JudgeCommand("ls -l 'a b' | tee x; rm y");
   ASSERT_EQ(report.commands.size(), 3u);
   EXPECT_EQ(report.commands[0].command, "ls -l 'a b'");
+  EXPECT_EQ(report.commands[0].name, "ls");
   EXPECT_EQ(report.commands[0].effect, Effect::kReadOnly);
   EXPECT_EQ(report.commands[1].effect, Effect::kLocalChange);
   EXPECT_EQ(report.commands[2].effect, Effect::kDestructive);

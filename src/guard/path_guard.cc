@@ -193,8 +193,8 @@ bool IsFullyDenied(std::string_view path, NameCase names) {
 }
 
 const std::vector<std::string>& DefaultIdentityFiles() {
-  static const std::vector<std::string> names = {"SOUL.md", "IDENTITY.md", "USER.md"};
-  return names;
+  static const std::vector<std::string> kNames = {"SOUL.md", "IDENTITY.md", "USER.md"};
+  return kNames;
 }
 
 bool IsIdentityFile(std::string_view path, const std::vector<std::string>& names) {

@@ -47,7 +47,7 @@ struct ShellLine {
   bool operator==(const ShellLine&) const = default;
 };
 
-// The error is kCommandInvalid: not a command line, nested more than 40 deep, longer
+// The error is kCommandInvalid: not a command line, nested too deeply, longer
 // than 256 KiB, or written in a way that shells read differently.
 Result<ShellLine> ReadShell(std::string_view text);
 

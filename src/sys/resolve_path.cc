@@ -138,10 +138,10 @@ class Walk {
   }
 
   void Finish() {
-    auto orRoot = [](std::string path) { return path.empty() ? "/" : path; };
+    auto or_root = [](std::string path) { return path.empty() ? "/" : path; };
     if (missing_) resolved_.links = 0;
-    resolved_.path = orRoot(walked_);
-    resolved_.ancestor = orRoot(missing_ ? existing_ : walked_);
+    resolved_.path = or_root(walked_);
+    resolved_.ancestor = or_root(missing_ ? existing_ : walked_);
     resolved_.ignores_case = IgnoresCase(resolved_.ancestor);
     if (resolved_.hops.back() != resolved_.path) resolved_.hops.push_back(resolved_.path);
   }
