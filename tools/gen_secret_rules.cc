@@ -5,7 +5,7 @@
 #include <hs/hs.h>
 #include <re2/re2.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -104,37 +104,64 @@ bool WriteDatabase(const Keywords& keywords, const char* path) {
   char* bytes = nullptr;
   size_t size = 0;
   if (hs_serialize_database(database, &bytes, &size) != HS_SUCCESS) return false;
-  std::ofstream(path, std::ios::binary).write(bytes, static_cast<std::streamsize>(size));
-  return true;
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes, static_cast<std::streamsize>(size));
+  hs_free_database(database);
+  std::free(bytes);
+  return out.good();
 }
 
-void WriteRules(const RuleFileSpec& file, std::ostream& out) {
-  for (size_t i = 0; i < file.rules.size(); ++i) {
-    out << fmt::format("constexpr std::string_view kKeywords{}[] = {{", i);
-    for (const std::string& keyword : file.rules[i].keywords) out << Quoted(keyword) << ", ";
-    out << "};\n";
+// All texts of the tables in one, each once.
+class Texts {
+ public:
+  std::string Piece(const std::string& text) {
+    size_t at = all_.find(text);
+    if (at == std::string::npos) {
+      at = all_.size();
+      all_ += text;
+    }
+    return fmt::format("{{{}, {}}}", at, text.size());
   }
-  out << "\nconstexpr DefaultRule kRules[] = {\n";
-  for (size_t i = 0; i < file.rules.size(); ++i) {
-    const RuleSpec& rule = file.rules[i];
+  const std::string& all() const { return all_; }
+
+ private:
+  std::string all_;
+};
+
+void WriteRules(const RuleFileSpec& file, Texts& texts, std::ostream& out) {
+  std::string prefixes;
+  size_t count = 0;
+  out << "constexpr DefaultRule kRules[] = {\n";
+  for (const RuleSpec& rule : file.rules) {
     out << fmt::format(
-        "    {{{}, {}, static_cast<RuleSpec::Kind>({}), {}, {}, {}, {}, {}, kKeywords{}}},\n",
-        Quoted(rule.id), Quoted(rule.description), static_cast<int>(rule.kind), Quoted(rule.regex),
-        rule.secret_group, rule.entropy, Quoted(rule.but_not), rule.random, i);
+        "    {{{}, {}, static_cast<RuleSpec::Kind>({}), {}, {}, {}, {}, {}, {{{}, {}}}}},\n",
+        texts.Piece(rule.id), texts.Piece(rule.description), static_cast<int>(rule.kind),
+        texts.Piece(rule.regex), rule.secret_group, rule.entropy, texts.Piece(rule.but_not),
+        rule.random, count, rule.keywords.size());
+    for (const std::string& keyword : rule.keywords) prefixes += texts.Piece(keyword) + ", ";
+    count += rule.keywords.size();
   }
-  out << "};\n\n";
+  out << "};\n\nconstexpr Piece kPrefixes[] = {" << prefixes << "};\n\n";
 }
 
 void WriteKeywords(const Keywords& keywords, std::ostream& out) {
-  size_t number = 0;
-  std::string table;
+  std::string all;
+  size_t count = 0;
+  out << "constexpr DefaultKeyword kKeywords[] = {\n";
   for (const auto& [keyword, rules] : keywords) {
-    out << fmt::format("constexpr uint16_t kRulesOf{}[] = {{", number);
-    for (size_t rule : rules) out << rule << ", ";
-    out << "};\n";
-    table += fmt::format("    {{{}, kRulesOf{}}},\n", keyword.text.size(), number++);
+    out << fmt::format("    {{{}, {{{}, {}}}}},\n", keyword.text.size(), count, rules.size());
+    for (size_t rule : rules) all += fmt::format("{}, ", rule);
+    count += rules.size();
   }
-  out << "\nconstexpr DefaultKeyword kAllKeywords[] = {\n" << table << "};\n\n";
+  out << "};\n\nconstexpr uint16_t kKeywordRules[] = {" << all << "};\n\n";
+}
+
+// In parts that a compiler takes.
+void WriteText(const std::string& text, std::ostream& out) {
+  out << "constexpr char kText[] =\n";
+  for (size_t at = 0; at < text.size(); at += 64)
+    out << "    " << Quoted(text.substr(at, 64)) << "\n";
+  out << "    ;\n\n";
 }
 
 }  // namespace
@@ -157,11 +184,16 @@ int main(int argc, char** argv) {
          "extern \"C\" const char cordon_secret_database[];\n"
          "extern \"C\" const char cordon_secret_database_end[];\n\n"
          "namespace cordon::guard {\nnamespace {\n\n";
-  WriteRules(*file, out);
+  Texts texts;
+  WriteRules(*file, texts, out);
   WriteKeywords(keywords, out);
+  WriteText(texts.all(), out);
   out << "}  // namespace\n\n"
+         "std::string_view DefaultText() { return {kText, sizeof(kText) - 1}; }\n"
          "std::span<const DefaultRule> DefaultRules() { return kRules; }\n"
-         "std::span<const DefaultKeyword> DefaultKeywords() { return kAllKeywords; }\n"
+         "std::span<const Piece> DefaultPrefixes() { return kPrefixes; }\n"
+         "std::span<const DefaultKeyword> DefaultKeywords() { return kKeywords; }\n"
+         "std::span<const uint16_t> DefaultKeywordRules() { return kKeywordRules; }\n"
          "std::string_view DefaultDatabase() {\n"
          "  return {cordon_secret_database, cordon_secret_database_end};\n}\n\n"
          "}  // namespace cordon::guard\n";

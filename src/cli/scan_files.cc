@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -161,14 +162,14 @@ FileScan ScanFile(const guard::SecretRules& rules, const ScanTarget& target,
 }  // namespace
 
 Result<uint64_t> ReadChunks(int fd, const std::function<bool(std::string_view)>& take) {
-  std::string buffer(kChunk, '\0');
+  auto buffer = std::make_unique_for_overwrite<char[]>(kChunk);
   uint64_t total = 0;
   for (;;) {
-    ssize_t got = read(fd, buffer.data(), buffer.size());
+    ssize_t got = read(fd, buffer.get(), kChunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::SystemError("read", errno);
     total += static_cast<uint64_t>(got);
-    if (got == 0 || !take({buffer.data(), static_cast<size_t>(got)})) return total;
+    if (got == 0 || !take({buffer.get(), static_cast<size_t>(got)})) return total;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "base/toml_hazards.h"
 
 namespace cordon::policy {
 namespace {
@@ -175,58 +176,6 @@ Result<Node> ParseJson(std::string_view text, std::string_view source) {
 
 // ---- TOML ----
 
-// toml11 recurses once per bracket and per dotted key, and overflows on a long
-// binary number. This looks for both, skipping strings and comments, before it
-// is let loose.
-class TomlHazards {
- public:
-  explicit TomlHazards(std::string_view text) : text_(text) {}
-
-  // Empty if there is none.
-  std::string_view Find() {
-    while (at_ < text_.size()) {
-      Step(text_[at_]);
-      if (depth_ > kMaxDepth || dots_ > kMaxDepth) return "nested too deeply";
-      if (digits_ > kMaxBinaryDigits) return "a binary number is too long";
-    }
-    return {};
-  }
-
- private:
-  void Step(char c) {
-    if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
-      return;
-    }
-    if (c == '"' || c == '\'') return SkipString(c);
-    if (c == '[' || c == '{') ++depth_;
-    if (c == ']' || c == '}') --depth_;
-    if (c == '.') ++dots_;
-    if (c == '\n') dots_ = 0;
-    digits_ = c == '0' || c == '1' || c == '_' ? digits_ + 1 : 0;
-    ++at_;
-  }
-
-  static constexpr int kMaxBinaryDigits = 60;
-
-  void SkipString(char quote) {
-    std::string triple(3, quote);
-    bool long_string = text_.substr(at_).starts_with(triple);
-    std::string_view end = long_string ? std::string_view(triple) : std::string_view(&quote, 1);
-    at_ += end.size();
-    while (at_ < text_.size() && !text_.substr(at_).starts_with(end)) {
-      at_ += quote == '"' && text_[at_] == '\\' ? 2 : 1;
-    }
-    at_ = std::min(at_ + end.size(), text_.size());
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  int depth_ = 0;
-  int dots_ = 0;
-  int digits_ = 0;  // 0, 1 and _ in a row
-};
-
 using TomlValue = toml::basic_value<toml::discard_comments, std::map, std::vector>;
 
 class TomlBuilder {
@@ -311,7 +260,7 @@ Error TomlError(const std::exception& error, std::string_view source) {
 }
 
 Result<Node> ParseToml(std::string_view text, std::string_view source) {
-  if (auto hazard = TomlHazards(text).Find(); !hazard.empty()) {
+  if (auto hazard = base::FindTomlHazard(text); !hazard.empty()) {
     return SyntaxError(source, 0, hazard);
   }
   std::istringstream stream{std::string(text)};

@@ -49,11 +49,16 @@ class RunFinder {
 // for what stands before the encoded text may be of the same letters.
 void DecodeRun(std::string_view text, const Run& run, const DecodedSink& sink);
 
+// The word at `at`, if it ends with its line, and the words that the next lines start with:
+// what it was before it was wrapped. Empty if it was not.
+Decoded JoinLines(std::string_view text, size_t at);
+
 // Lines with %XX, \xXX, \uXXXX, \NNN, \/ or &#NN; that stand for plain characters.
 void DecodeEscapes(std::string_view text, const DecodedSink& sink);
 
-// Bytes in hex with a separator: "73:6b", "73 6b", "0x73, 0x6b".
+// Bytes in hex with a separator, "73:6b" or "73 6b", and as a C array, "0x73, 0x6b".
 void DecodeSpacedHex(std::string_view text, const DecodedSink& sink);
+void DecodeHexArray(std::string_view text, const DecodedSink& sink);
 
 // UTF-16 of either order.
 void DecodeWide(std::string_view text, const DecodedSink& sink);

@@ -2,9 +2,13 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 #include <optional>
 
 #include "guard/secrets/decode.h"
@@ -74,10 +78,14 @@ Escape Backslash(std::string_view text, size_t at) {
 Escape Entity(std::string_view text, size_t at) {
   static constexpr std::array<std::pair<std::string_view, char>, 5> kNamed = {
       {{"&amp;", '&'}, {"&quot;", '"'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&apos;", '\''}}};
-  for (const auto& [name, byte] : kNamed) {
-    if (text.substr(at, name.size()) == name) return {byte, name.size()};
+  if (at + 3 >= text.size()) return {};
+  if (text[at + 1] != '#') {
+    if (!std::string_view("aqlg").contains(text[at + 1])) return {};  // most of them, in programs
+    for (const auto& [name, byte] : kNamed) {
+      if (text.substr(at, name.size()) == name) return {byte, name.size()};
+    }
+    return {};
   }
-  if (at + 3 >= text.size() || text[at + 1] != '#') return {};
   bool hex = (text[at + 2] | 0x20) == 'x';
   size_t i = at + (hex ? 3 : 2);
   uint32_t value = 0;
@@ -106,35 +114,35 @@ Escape EscapeAt(std::string_view text, size_t at) {
 
 std::string_view EscapeName(char c) { return c == '%' ? "url" : c == '\\' ? "escaped" : "html"; }
 
-// Finds the next of several bytes; each is looked for once.
-class NextOf {
- public:
-  NextOf(std::string_view text, std::string_view bytes) : text_(text), bytes_(bytes) {
-    next_.fill(0);
-    for (size_t i = 0; i < bytes_.size(); ++i) Seek(i, 0);
-  }
-  size_t From(size_t at) {
-    size_t nearest = text_.size();
-    for (size_t i = 0; i < bytes_.size(); ++i) {
-      if (next_[i] < at) Seek(i, at);
-      nearest = std::min(nearest, next_[i]);
-    }
-    return nearest;
-  }
+bool StartsEscape(char c) { return c == '%' || c == '\\' || c == '&'; }
 
- private:
-  void Seek(size_t i, size_t at) {
-    const void* found =
-        at < text_.size() ? std::memchr(text_.data() + at, bytes_[i], text_.size() - at) : nullptr;
-    next_[i] = found == nullptr
-                   ? text_.size()
-                   : static_cast<size_t>(static_cast<const char*>(found) - text_.data());
-  }
+#ifdef __SSE2__
 
-  std::string_view text_;
-  std::string_view bytes_;
-  std::array<size_t, 4> next_;
-};
+// Where the next "%", "\\" or "&" is, or the end.
+size_t NextEscape(std::string_view text, size_t at) {
+  const __m128i percent = _mm_set1_epi8('%');
+  const __m128i backslash = _mm_set1_epi8('\\');
+  const __m128i ampersand = _mm_set1_epi8('&');
+  for (; at + 16 <= text.size(); at += 16) {
+    __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+    __m128i any = _mm_or_si128(
+        _mm_cmpeq_epi8(bytes, percent),
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, backslash), _mm_cmpeq_epi8(bytes, ampersand)));
+    auto bits = static_cast<uint32_t>(_mm_movemask_epi8(any));
+    if (bits != 0) return at + static_cast<size_t>(std::countr_zero(bits));
+  }
+  while (at < text.size() && !StartsEscape(text[at])) ++at;
+  return at;
+}
+
+#else
+
+size_t NextEscape(std::string_view text, size_t at) {
+  while (at < text.size() && !StartsEscape(text[at])) ++at;
+  return at;
+}
+
+#endif
 
 Decoded Unescape(std::string_view text, size_t begin, size_t end, std::string_view encoding) {
   Decoded decoded{.encoding = encoding};
@@ -151,6 +159,22 @@ Decoded Unescape(std::string_view text, size_t begin, size_t end, std::string_vi
 }
 
 bool IsSeparator(char c) { return c == ':' || c == ' ' || c == '-' || c == ','; }
+
+constexpr std::array<uint8_t, 256> MakeSpacedBytes() {
+  std::array<uint8_t, 256> table{};
+  for (std::string_view bytes = "0123456789abcdefABCDEF: -,"; char c : bytes) {
+    table[static_cast<uint8_t>(c)] = 1;
+  }
+  return table;
+}
+
+constexpr std::array<uint8_t, 256> kSpacedByte = MakeSpacedBytes();
+
+// Whether six bytes could be of "73:6b:": this is asked often, and the answer is no.
+bool MayBeSpaced(const char* text) {
+  auto is = [text](size_t i) { return kSpacedByte[static_cast<uint8_t>(text[i])]; };
+  return (is(0) & is(1) & is(2) & is(3) & is(4) & is(5)) != 0;
+}
 
 // "73:" at `at`: two digits, and a separator or the end behind them.
 bool IsSpacedByte(std::string_view text, size_t at, char separator) {
@@ -176,14 +200,31 @@ void EmitSpaced(std::string_view text, size_t at, size_t end, size_t step,
   if (decoded.text.size() >= kMinBytes) sink(decoded);
 }
 
+// Three alignments are possible. Returns the end of what was found, or 0.
+size_t DecodeSpacedAt(std::string_view text, size_t at, const DecodedSink& sink) {
+  for (size_t k = at; k < at + 3; ++k) {
+    char separator = text[k];
+    if (!IsSeparator(separator) || text[k + 3] != separator) continue;
+    if (!IsSpacedByte(text, k + 1, separator)) continue;
+    size_t begin = k + 1;
+    while (begin >= 3 && IsSpacedByte(text, begin - 3, separator)) begin -= 3;
+    size_t end = k + 1;
+    while (IsSpacedByte(text, end, separator)) end += 3;
+    // The last byte has no separator behind it.
+    if (end + 1 < text.size() && HexDigit(text[end]) >= 0 && HexDigit(text[end + 1]) >= 0) end += 3;
+    EmitSpaced(text, begin, std::min(end, text.size()), 3, sink);
+    return end;
+  }
+  return 0;
+}
+
 bool IsWideByte(char c) { return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t'; }
 
 }  // namespace
 
 void DecodeEscapes(std::string_view text, const DecodedSink& sink) {
-  NextOf next(text, "%\\&");
   size_t done = 0;
-  for (size_t at = next.From(0); at < text.size(); at = next.From(at)) {
+  for (size_t at = NextEscape(text, 0); at < text.size(); at = NextEscape(text, at)) {
     if (EscapeAt(text, at).length == 0) {
       ++at;
       continue;
@@ -205,38 +246,35 @@ void DecodeEscapes(std::string_view text, const DecodedSink& sink) {
 void DecodeSpacedHex(std::string_view text, const DecodedSink& sink) {
   constexpr size_t kStride = 3 * kMinBytes - 3;
   for (size_t at = 0; at + 6 < text.size(); at += kStride) {
-    for (size_t k = at; k < at + 3; ++k) {
-      char separator = text[k];
-      if (!IsSeparator(separator) || text[k + 3] != separator) continue;
-      if (!IsSpacedByte(text, k + 1, separator)) continue;
-      size_t begin = k + 1;
-      while (begin >= 3 && IsSpacedByte(text, begin - 3, separator)) begin -= 3;
-      size_t end = k + 1;
-      while (IsSpacedByte(text, end, separator)) end += 3;
-      // The last byte has no separator behind it.
-      if (end + 1 < text.size() && HexDigit(text[end]) >= 0 && HexDigit(text[end + 1]) >= 0) {
-        end += 3;
-      }
-      EmitSpaced(text, begin, std::min(end, text.size()), 3, sink);
-      at = std::max(at, end - std::min(end, kStride));
-      break;
-    }
+    if (!MayBeSpaced(text.data() + at)) continue;
+    size_t end = DecodeSpacedAt(text, at, sink);
+    at = std::max(at, end - std::min(end, kStride));
   }
-  // "0x73, 0x6b" and "0x73,0x6b"
-  for (size_t at = text.find("0x"); at != std::string_view::npos; at = text.find("0x", at + 2)) {
-    std::string_view behind = text.substr(std::min(text.size(), at + 4), 4);
-    size_t step = behind == ", 0x" ? 6 : behind.starts_with(",0x") ? 5 : 0;
+}
+
+// "0x73, 0x6b" and "0x73,0x6b"
+void DecodeHexArray(std::string_view text, const DecodedSink& sink) {
+  constexpr size_t kStride = 5 * kMinBytes - 6;
+  for (size_t at = 1; at + 12 < text.size(); at += kStride) {
+    size_t x = at;
+    while (x < at + 6 && (text[x] != 'x' || text[x - 1] != '0')) ++x;
+    if (x == at + 6) continue;
+    size_t step = text.substr(x + 3, 4) == ", 0x" ? 6 : text.substr(x + 3, 3) == ",0x" ? 5 : 0;
     if (step == 0) continue;
-    size_t end = at + 2;
-    while (end + 1 < text.size() && HexNumber(text, end, 2) && text[end - 1] == 'x') end += step;
-    EmitSpaced(text, at + 2, std::min(end, text.size()), step, sink);
-    at = std::max(at, end - std::min(end, step));
+    auto is_byte = [&](size_t place) {
+      return place + 2 < text.size() && text[place] == 'x' && HexNumber(text, place + 1, 2);
+    };
+    size_t begin = x;
+    while (begin >= step && is_byte(begin - step)) begin -= step;
+    size_t end = x;
+    while (is_byte(end)) end += step;
+    EmitSpaced(text, begin + 1, std::min(end + 1, text.size()), step, sink);
+    at = std::max(at, end - std::min(end, kStride));
   }
 }
 
 void DecodeWide(std::string_view text, const DecodedSink& sink) {
-  NextOf next(text, std::string_view("\0", 1));
-  for (size_t at = next.From(0); at < text.size(); at = next.From(at)) {
+  for (size_t at = text.find('\0'); at < text.size(); at = text.find('\0', at)) {
     // Little-endian letters stand before their zeros, big-endian ones behind.
     for (size_t order = 0; order < 2; ++order) {
       size_t letter = order == 0 ? at - 1 : at + 1;

@@ -218,7 +218,7 @@ size_t RunEnd(std::string_view text, size_t at) {
 
 #ifdef __SSE2__
 
-uint64_t RunBits16(const char* text) {
+[[gnu::always_inline]] inline uint64_t RunBits16(const char* text) {
   __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
   auto within = [](__m128i value, char most) {
     return _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(most)), value);
@@ -235,7 +235,7 @@ uint64_t RunBits16(const char* text) {
 
 #else
 
-uint64_t RunBits16(const char* text) {
+[[gnu::always_inline]] inline uint64_t RunBits16(const char* text) {
   uint64_t bits = 0;
   for (size_t i = 0; i < 16; ++i) bits |= static_cast<uint64_t>(IsRunByte(text[i])) << i;
   return bits;
@@ -243,20 +243,25 @@ uint64_t RunBits16(const char* text) {
 
 #endif
 
-uint64_t RunBits64(const char* text) {
+[[gnu::always_inline]] inline uint64_t RunBits64(const char* text) {
   return RunBits16(text) | RunBits16(text + 16) << 16 | RunBits16(text + 32) << 32 |
          RunBits16(text + 48) << 48;
 }
 
-// Which of the 128 bytes from `at` on are of a run; those behind the end are not.
-unsigned __int128 RunBits(std::string_view text, size_t at) {
-  std::array<char, 128> last{};
-  const char* from = text.data() + at;
-  if (text.size() - at < last.size()) {
-    text.copy(last.data(), last.size(), at);
-    from = last.data();
-  }
-  return static_cast<unsigned __int128>(RunBits64(from + 64)) << 64 | RunBits64(from);
+// Which of the 64 bytes from `at` on are of a run; those behind the end are not.
+[[gnu::always_inline]] inline uint64_t RunBits(std::string_view text, size_t at) {
+  if (at + 64 <= text.size()) return RunBits64(text.data() + at);
+  std::array<char, 64> last{};
+  if (at < text.size()) text.copy(last.data(), last.size(), at);
+  return RunBits64(last.data());
+}
+
+// A string that ends with its line goes on only in another string.
+bool IsQuotedEvenly(std::string_view between) {
+  return std::count_if(between.begin(), between.end(),
+                       [](char c) { return c == '"' || c == '\''; }) %
+             2 ==
+         0;
 }
 
 Run Extend(std::string_view text, size_t begin, size_t end) {
@@ -281,9 +286,38 @@ Run Extend(std::string_view text, size_t begin, size_t end) {
 
 bool IsRunByte(char c) { return Base64Value(c) != kNone; }
 
+Decoded JoinLines(std::string_view text, size_t at) {
+  constexpr size_t kShortest = 12;  // what is left of a word on its first line
+  constexpr size_t kLongestLine = 256;
+  constexpr int kMostLines = 8;
+  auto is_word = [&](size_t i) {
+    return i < text.size() && (IsRunByte(text[i]) || text[i] == '.');
+  };
+  size_t end = at;
+  while (is_word(end) && end - at < kLongestLine) ++end;
+  if (end - at < kShortest || end - at == kLongestLine || NextLine(text, end) == 0) return {};
+  Decoded joined{.encoding = "wrapped"};
+  for (int lines = 0; lines < kMostLines; ++lines) {
+    size_t begin = at;
+    for (; is_word(at) && at - begin < kLongestLine; ++at) {
+      joined.text += text[at];
+      joined.spans.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)});
+    }
+    size_t next = at - begin < kShortest ? 0 : NextLine(text, at);
+    if (next == 0 || !IsQuotedEvenly(text.substr(at, next - at))) {
+      return lines == 0 ? Decoded{} : joined;
+    }
+    at = next;
+  }
+  return joined;
+}
+
 bool RunFinder::Next(Run& run) {
+  uint64_t here = RunBits(text_, at_);
   for (; at_ < text_.size(); at_ += 64) {
-    unsigned __int128 bits = RunBits(text_, at_);
+    uint64_t behind = RunBits(text_, at_ + 64);
+    unsigned __int128 bits = static_cast<unsigned __int128>(behind) << 64 | here;
+    here = behind;
     // Bit i stays where kMinRun bits from i on are set.
     bits &= bits >> 1;
     bits &= bits >> 2;

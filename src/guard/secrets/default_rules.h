@@ -10,26 +10,43 @@
 
 namespace cordon::guard {
 
+// Tables without pointers: those would have to be relocated when the program starts.
+struct Piece {  // of DefaultText()
+  uint32_t at;
+  uint32_t size;
+};
+struct Range {
+  uint32_t first;
+  uint32_t count;
+};
+
 struct DefaultRule {
-  std::string_view id;
-  std::string_view description;
+  Piece id;
+  Piece description;
   RuleSpec::Kind kind;
-  std::string_view regex;
+  Piece regex;
   int secret_group;
   double entropy;
-  std::string_view but_not;
+  Piece but_not;
   bool random;
-  std::span<const std::string_view> keywords;
+  Range prefixes;  // of DefaultPrefixes(): its keywords
 };
 
 // By its number in the database.
 struct DefaultKeyword {
   uint32_t length;
-  std::span<const uint16_t> rules;
+  Range rules;  // of DefaultKeywordRules()
 };
 
+std::string_view DefaultText();
 std::span<const DefaultRule> DefaultRules();
+std::span<const Piece> DefaultPrefixes();
 std::span<const DefaultKeyword> DefaultKeywords();
+std::span<const uint16_t> DefaultKeywordRules();
 std::string_view DefaultDatabase();  // serialised
+
+inline std::string_view DefaultText(Piece piece) {
+  return DefaultText().substr(piece.at, piece.size);
+}
 
 }  // namespace cordon::guard

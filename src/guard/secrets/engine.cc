@@ -1,14 +1,13 @@
 // Layers and candidates. What becomes of a candidate is in verify.cc.
 #include "guard/secrets/engine.h"
 
-#include <hs/hs_runtime.h>
-
 #include <algorithm>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "guard/secrets/default_rules.h"
+#include "guard/secrets/vectorscan.h"
 
 namespace cordon::guard {
 namespace {
@@ -88,6 +87,7 @@ void SecretEngine::ScanLayer(const Layer& layer) {
   auto sink = [&](Decoded& decoded) { ScanDecoded(layer, decoded); };
   DecodeEscapes(layer.text, sink);
   DecodeSpacedHex(layer.text, sink);
+  DecodeHexArray(layer.text, sink);
   DecodeWide(layer.text, sink);
   DecodeGzip(layer.text, std::min(budget_, kUnpacked), sink);
 }
@@ -106,12 +106,14 @@ void SecretEngine::FindByOurKeywords(const Layer& layer) {
     static_cast<std::vector<KeywordHit>*>(context)->push_back({id, static_cast<uint32_t>(to)});
     return 0;
   };
-  hs_scan(rules_.database.get(), layer.text.data(), static_cast<unsigned>(layer.text.size()), 0,
-          scratch_.get(), on_match, &keyword_hits_);
+  ChosenVectorscan().scan(rules_.database.get(), layer.text.data(),
+                          static_cast<unsigned>(layer.text.size()), 0, scratch_.get(), on_match,
+                          &keyword_hits_);
   std::span<const DefaultKeyword> keywords = DefaultKeywords();
+  std::span<const uint16_t> keyword_rules = DefaultKeywordRules();
   for (const KeywordHit& hit : keyword_hits_) {
     const DefaultKeyword& keyword = keywords[hit.keyword];
-    for (uint16_t rule : keyword.rules) {
+    for (uint16_t rule : keyword_rules.subspan(keyword.rules.first, keyword.rules.count)) {
       Candidate(layer, rule, hit.end - keyword.length, hit.end);
     }
   }
@@ -170,9 +172,10 @@ void SecretEngine::TryRunRules(const Layer& layer, const Run& run) {
 
 void SecretEngine::TryRunRule(const Layer& layer, uint32_t number, size_t at) {
   const SecretRule& rule = rules_.rules[number];
-  for (std::string_view prefix : rule.prefixes) {
-    bool starts = layer.text.compare(at, prefix.size(), prefix) == 0;
-    if (starts && rules_.enabled[number] != 0) MatchAt(layer, rule, at);
+  for (Piece piece : rule.prefixes) {
+    std::string_view prefix = DefaultText(piece);
+    if (layer.text[at] != prefix[0] || rules_.enabled[number] == 0) continue;
+    if (layer.text.compare(at, prefix.size(), prefix) == 0) MatchAt(layer, rule, at);
   }
 }
 
@@ -182,13 +185,22 @@ void SecretEngine::Candidate(const Layer& layer, uint32_t rule, size_t begin, si
     case RuleSpec::Kind::kAssigned:
       return TryAssigned(layer, rule, begin, end);
     case RuleSpec::Kind::kAt:
-      return MatchAt(layer, rules_.rules[rule], begin);
+      return TryAt(layer, rule, begin);
     case RuleSpec::Kind::kAfter:
-      return MatchAt(layer, rules_.rules[rule], end);
+      return TryAt(layer, rule, end);
     case RuleSpec::Kind::kPattern:
     case RuleSpec::Kind::kRun:
       return OpenWindow(layer, rule, begin, end);
   }
+}
+
+void SecretEngine::TryAt(const Layer& layer, uint32_t rule, size_t at) {
+  Window& seen = windows_[rule];
+  if (at < seen.end) return;
+  size_t end = MatchAt(layer, rules_.rules[rule], at);
+  if (end == 0) return;
+  if (seen.end == 0) open_.push_back(rule);
+  seen.end = end;
 }
 
 // Windows that touch are one, so that no text is searched twice for the same rule.
@@ -210,7 +222,7 @@ void SecretEngine::OpenWindow(const Layer& layer, uint32_t rule, size_t begin, s
 void SecretEngine::CloseWindows(const Layer& layer) {
   for (uint32_t rule : open_) {
     Window window = std::exchange(windows_[rule], {});
-    if (rules_.rules[rule].kind != RuleSpec::Kind::kAssigned) {
+    if (rules_.rules[rule].kind == RuleSpec::Kind::kPattern) {
       Search(layer, rules_.rules[rule], window.begin, window.end);
     }
   }

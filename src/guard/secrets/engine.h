@@ -40,6 +40,7 @@ class SecretEngine {
     const Layer* outer = nullptr;
     const Decoded* decoded = nullptr;
     int depth = 0;
+    bool wrapped = false;  // lines were joined to get it
   };
   struct KeywordHit {
     uint32_t keyword;
@@ -62,7 +63,10 @@ class SecretEngine {
   void OpenWindow(const Layer& layer, uint32_t rule, size_t begin, size_t end);
   void CloseWindows(const Layer& layer);
   void Search(const Layer& layer, const SecretRule& rule, size_t begin, size_t end);
-  void MatchAt(const Layer& layer, const SecretRule& rule, size_t at);
+  // Returns the end of the match, or 0.
+  size_t MatchAt(const Layer& layer, const SecretRule& rule, size_t at);
+  size_t TryWrapped(const Layer& layer, const SecretRule& rule, size_t at);
+  void TryAt(const Layer& layer, uint32_t rule, size_t at);
   void TryAssigned(const Layer& layer, uint32_t rule, size_t begin, size_t end);
   bool Judge(const Layer& layer, const SecretRule& rule, std::string_view match,
              std::string_view secret) const;
@@ -79,7 +83,9 @@ class SecretEngine {
   };
   std::unique_ptr<hs_scratch, ScratchDeleter> scratch_;
   std::vector<KeywordHit> keyword_hits_;
-  std::vector<Window> windows_;  // by rule; empty ones are closed
+  // By rule; empty ones are closed. Of rules that are not searched for: up to where the last
+  // match goes, so that no text is matched again from each keyword in it.
+  std::vector<Window> windows_;
   std::vector<uint32_t> open_;
   std::vector<SecretHit> hits_;
   size_t budget_ = 0;  // bytes that may still be decoded from this block

@@ -10,7 +10,8 @@ namespace cordon::guard {
 namespace {
 
 constexpr size_t kGroup = 4;
-constexpr size_t kMaxStride = 32;
+constexpr size_t kMaxStride = 16;
+constexpr int kHashBits = 18;
 constexpr uint32_t kFold = 0x20202020;  // letters to lower case, some others to each other
 
 uint32_t Group(const char* at) {
@@ -19,7 +20,7 @@ uint32_t Group(const char* at) {
   return group | kFold;
 }
 
-uint32_t Hash(uint32_t group) { return (group * 0x9E3779B1U) >> 16; }
+uint32_t Hash(uint32_t group) { return (group * 0x9E3779B1U) >> (32 - kHashBits); }
 
 char Fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
@@ -73,7 +74,7 @@ void KnownSecrets::Index() {
   for (const Form& form : forms_) shortest = std::min(shortest, form.text.size());
   stride_ = shortest - kGroup + 1;
   places_.clear();
-  seen_.fill(0);
+  seen_.assign((1U << kHashBits) / 64, 0);
   for (uint32_t i = 0; i < forms_.size(); ++i) {
     for (uint32_t offset = 0; offset < stride_; ++offset) {
       uint32_t group = Group(forms_[i].text.data() + offset);
@@ -109,11 +110,12 @@ bool KnownSecrets::Matches(const Form& form, std::string_view text, size_t at, s
 
 void KnownSecrets::Find(std::string_view text, const std::function<void(const Hit&)>& found) const {
   if (forms_.empty() || text.size() < kGroup) return;
+  const uint64_t* seen = seen_.data();
   size_t last = text.size() - kGroup;
   for (size_t at = 0; at <= last; at += stride_) {
     uint32_t group = Group(text.data() + at);
     uint32_t hash = Hash(group);
-    if ((seen_[hash >> 6] >> (hash & 63) & 1) == 0) continue;
+    if ((seen[hash >> 6] >> (hash & 63) & 1) == 0) continue;
     auto [from, to] = places_.equal_range(group);
     for (auto it = from; it != to; ++it) {
       const Form& form = forms_[it->second.form];

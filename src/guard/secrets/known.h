@@ -4,7 +4,6 @@
 // four-byte groups at one of these places. So most of the text is never read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -50,7 +49,7 @@ class KnownSecrets {
 
   std::vector<Form> forms_;
   std::unordered_multimap<uint32_t, Place> places_;
-  std::array<uint64_t, 1024> seen_{};  // 65536 bits, by a hash of the group
+  std::vector<uint64_t> seen_;  // a bit for each hash of a group
   size_t stride_ = 0;
 };
 

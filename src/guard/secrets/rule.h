@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guard/secrets/default_rules.h"
 #include "guard/secrets/known.h"
 #include "guard/secrets/rule_file.h"
 #include "guard/secrets/scanner.h"
@@ -67,9 +69,9 @@ struct SecretRule {
   int secret_group = 0;
   double entropy = 0;
   bool random = false;
-  bool whole_text = false;  // its keyword may be anywhere, not only where it matches
-  std::deque<AllowRule> allow;
-  std::span<const std::string_view> prefixes;  // keywords of ours: what a preview may show
+  bool whole_text = false;          // its keyword may be anywhere, not only where it matches
+  std::list<AllowRule> allow;       // a list takes no memory when it is empty
+  std::span<const Piece> prefixes;  // keywords of ours: what a preview may show
 
   bool IsGeneric() const { return id.starts_with("generic-"); }
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/toml_hazards.h"
 
 namespace cordon::guard {
 namespace {
@@ -160,6 +161,9 @@ void ReadRules(const Table& root, RuleFileSpec& file) {
 Result<RuleFileSpec> ReadRuleFile(std::string_view text, const std::string& name) {
   if (text.size() > kMaxRuleFileBytes) {
     return base::InvalidArgument(Reason::kUsage, name + ": the rule file is too large");
+  }
+  if (std::string_view hazard = base::FindTomlHazard(text); !hazard.empty()) {
+    return base::InvalidArgument(Reason::kUsage, name + ": " + std::string(hazard));
   }
   try {
     std::istringstream stream{std::string(text)};

@@ -1,6 +1,5 @@
 // Makes the rules ready: ours from the generated tables, those of files, known values.
 #include <fmt/core.h>
-#include <hs/hs_runtime.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "guard/secrets/default_rules.h"
 #include "guard/secrets/rule.h"
+#include "guard/secrets/vectorscan.h"
 
 namespace cordon::guard {
 namespace {
@@ -33,14 +33,15 @@ void AddDefaults(SecretRuleData& data) {
   std::span<const DefaultRule> rules = DefaultRules();
   for (uint32_t i = 0; i < rules.size(); ++i) {
     const DefaultRule& from = rules[i];
-    SecretRule& rule = data.rules.emplace_back(from.regex, std::string_view{}, from.but_not);
-    rule.id = from.id;
-    rule.description = from.description;
+    SecretRule& rule = data.rules.emplace_back(DefaultText(from.regex), std::string_view{},
+                                               DefaultText(from.but_not));
+    rule.id = DefaultText(from.id);
+    rule.description = DefaultText(from.description);
     rule.kind = from.kind;
     rule.secret_group = from.secret_group;
     rule.entropy = from.entropy;
     rule.random = from.random;
-    rule.prefixes = from.keywords;
+    rule.prefixes = DefaultPrefixes().subspan(from.prefixes.first, from.prefixes.count);
     if (rule.kind == RuleSpec::Kind::kRun) data.run_rules.push_back(i);
   }
 }
@@ -48,7 +49,7 @@ void AddDefaults(SecretRuleData& data) {
 Status OpenDatabase(SecretRuleData& data) {
   std::string_view bytes = DefaultDatabase();
   hs_database_t* database = nullptr;
-  if (hs_deserialize_database(bytes.data(), bytes.size(), &database) != HS_SUCCESS) {
+  if (ChosenVectorscan().deserialize(bytes.data(), bytes.size(), &database) != HS_SUCCESS) {
     return base::Unsupported("this processor cannot run the secret scanner");
   }
   data.database.reset(database);
@@ -174,7 +175,9 @@ AllowRule::AllowRule(const AllowSpec& from) : spec(from) {
   for (std::string& word : spec.stopwords) word = Lower(word);
 }
 
-void DatabaseDeleter::operator()(hs_database* database) const { hs_free_database(database); }
+void DatabaseDeleter::operator()(hs_database* database) const {
+  ChosenVectorscan().free_database(database);
+}
 
 Result<SecretRules> LoadSecretRules(const SecretRuleSources& sources) {
   auto data = std::make_shared<SecretRuleData>();
@@ -195,6 +198,12 @@ Result<SecretRules> LoadSecretRules(const SecretRuleSources& sources) {
   }
   IndexKeywords(keywords, *data);
   data->enabled.assign(data->rules.size(), 1);
+  // A file's rule stands for ours of the same id.
+  for (const RuleSpec& spec : data->specs) {
+    for (size_t i = 0; i + data->specs.size() < data->rules.size(); ++i) {
+      if (data->rules[i].id == spec.id) data->enabled[i] = 0;
+    }
+  }
   Disable(sources.disabled, *data);
   for (const RuleFileSpec& file : files) Disable(file.disabled, *data);
   if (!sources.allow.empty()) {

@@ -70,6 +70,17 @@ class Buffer {
     text_.erase(0, dropped);
   }
 
+  std::vector<SecretFinding> OfPath() const {
+    std::vector<SecretFinding> findings;
+    for (uint32_t number : rules_.data().path_rules) {
+      const SecretRule& rule = rules_.data().rules[number];
+      if (rules_.data().enabled[number] == 0 || !rule.path.Matches(options_.path)) continue;
+      findings.push_back(
+          {.rule = std::string(rule.id), .description = std::string(rule.description)});
+    }
+    return findings;
+  }
+
   SecretFinding Finding(const SecretHit& hit) const {
     Lines lines = lines_;
     lines.Skip(std::string_view(text_).substr(0, hit.begin));
@@ -102,6 +113,7 @@ class SecretScanner::Stream {
       : buffer_(rules, std::move(options)) {}
 
   void Feed(std::string_view chunk, std::vector<SecretFinding>& findings) {
+    JudgePath(findings);
     while (!chunk.empty()) {
       size_t taken = std::min(chunk.size(), kBlock);
       buffer_.Append(chunk.substr(0, taken));
@@ -110,9 +122,18 @@ class SecretScanner::Stream {
     }
   }
 
-  void Finish(std::vector<SecretFinding>& findings) { Process(findings, 0); }
+  void Finish(std::vector<SecretFinding>& findings) {
+    JudgePath(findings);
+    Process(findings, 0);
+  }
 
  private:
+  // Some rules are about the name of a file alone.
+  void JudgePath(std::vector<SecretFinding>& findings) {
+    if (std::exchange(path_judged_, true)) return;
+    for (SecretFinding& finding : buffer_.OfPath()) findings.push_back(std::move(finding));
+  }
+
   // What starts in the last `tail` bytes is left for the next time.
   void Process(std::vector<SecretFinding>& findings, size_t tail) {
     std::vector<SecretHit> hits = buffer_.Scan();
@@ -130,6 +151,7 @@ class SecretScanner::Stream {
   }
 
   Buffer buffer_;
+  bool path_judged_ = false;
 };
 
 SecretScanner::SecretScanner(SecretRules rules, SecretScanOptions options)

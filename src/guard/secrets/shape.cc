@@ -31,11 +31,11 @@ bool HoldsAny(std::string_view text, const std::array<std::string_view, N>& word
   });
 }
 
-constexpr std::array<std::string_view, 28> kPlaceholders = {
-    "example",  "xxxxx",     "placeholder", "changeme", "change_me", "change-me", "your_",
-    "your-",    "yourtoken", "yourkey",     "yourapi",  "dummy",     "insert",    "redacted",
-    "abcdefgh", "01234567",  "12345678",    "...",      "*****",     "-here",     "_here",
-    "______",   "replace",   "foobar",      "sha256",   "sha512",    "sha1and",   "hmac"};
+constexpr std::array<std::string_view, 24> kPlaceholders = {
+    "example", "xxxxx",    "placeholder", "changeme", "change_me", "change-me",
+    "your_",   "your-",    "yourtoken",   "yourkey",  "yourapi",   "dummy",
+    "insert",  "redacted", "abcdefgh",    "01234567", "12345678",  "...",
+    "*****",   "-here",    "_here",       "______",   "replace",   "foobar"};
 
 // Of RFC 5849, 6749 and 7617 and of jwt.io, which many texts quote.
 constexpr std::array<std::string_view, 8> kQuoted = {"czZCaGRSa3F0Mz",
@@ -67,25 +67,48 @@ double Changes(std::string_view text) {
   return static_cast<double>(changes) / static_cast<double>(text.size());
 }
 
-// The share of letters that stand in words: five or more lower-case letters in a row, with
-// vowels about as often as in a language.
-double WordShare(std::string_view text) {
-  size_t in_words = 0;
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    size_t vowels = 0;
-    while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end])) != 0 &&
-           (end == i || Class(text[end]) == Class(text[end - 1]) ||
-            (end == i + 1 && Class(text[i]) == Letter::kUpper))) {
-      if (std::string_view("aeiouyAEIOUY").contains(text[end])) ++vowels;
-      ++end;
-    }
-    size_t length = end - i;
-    if (length >= 4 && vowels > 0 && vowels * 5 >= length) in_words += length;
-    i = std::max(end, i + 1);
+// The pairs of letters that make up most of the text of languages and programs.
+constexpr std::string_view kPairs =
+    "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le "
+    "ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec "
+    "pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na "
+    "ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab "
+    "gh ty op wo sa ay ex ke fr oo av ag if ap gr od bo sp rd do uc bu ov rm ep tt oc cu rn sc "
+    "gi da cr cl du ga qu ue ff ba ey va um pp up lu ck au br ";
+
+constexpr std::array<bool, 1024> MakePairs() {
+  std::array<bool, 1024> table{};
+  for (size_t i = 0; i + 1 < kPairs.size(); i += 3) {
+    table[static_cast<size_t>((kPairs[i] & 31) << 5 | (kPairs[i + 1] & 31))] = true;
   }
-  return static_cast<double>(in_words) / static_cast<double>(text.size());
+  return table;
 }
+
+constexpr std::array<bool, 1024> kCommonPair = MakePairs();
+
+// Whether more than the share `most` of the letters that stand side by side are such pairs.
+// In words about two thirds are, in what is random about a quarter.
+bool IsOfWords(std::string_view text, double most) {
+  size_t pairs = 0;
+  size_t common = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (std::isalpha(static_cast<unsigned char>(text[i - 1])) == 0 ||
+        std::isalpha(static_cast<unsigned char>(text[i])) == 0) {
+      continue;
+    }
+    if (std::isxdigit(static_cast<unsigned char>(text[i - 1])) != 0 &&
+        std::isxdigit(static_cast<unsigned char>(text[i])) != 0) {
+      continue;  // of these six letters, any two make a pair
+    }
+    ++pairs;
+    common += kCommonPair[static_cast<size_t>((text[i - 1] & 31) << 5 | (text[i] & 31))] ? 1 : 0;
+  }
+  return static_cast<double>(common) > most * static_cast<double>(pairs) + 1;
+}
+
+// Names of algorithms: as mixed as what is random.
+constexpr std::array<std::string_view, 5> kAlgorithms = {"sha256", "sha512", "sha1", "hmac",
+                                                         "aes_"};
 
 }  // namespace
 
@@ -115,7 +138,7 @@ namespace {
 std::string_view LongestPart(std::string_view text) {
   std::string_view longest;
   for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find_first_of("._:/-", begin), text.size());
+    size_t end = std::min(text.find_first_of("._:/+-", begin), text.size());
     if (end - begin > longest.size()) longest = text.substr(begin, end - begin);
     begin = end + 1;
   }
@@ -124,19 +147,20 @@ std::string_view LongestPart(std::string_view text) {
 
 }  // namespace
 
-bool LooksRandom(std::string_view text) {
+bool LooksRandom(std::string_view text, double most_words) {
   if (LongestPart(text).size() < std::min<size_t>(9, text.size())) return false;
   std::array<size_t, 4> counts{};
   for (char c : text) ++counts[static_cast<size_t>(Class(c))];
   size_t letters = counts[0] + counts[1];
   size_t digits = counts[2];
-  if (letters == 0 || digits == 0) return false;
-  if (text.front() == '/' || text.starts_with("./") || text.starts_with("~/") ||
-      text.contains("://") || text.contains("//")) {
+  if (letters == 0 || (text.front() == '/' && text.find('/', 1) != std::string_view::npos) ||
+      text.starts_with("./") || text.starts_with("~/") || text.contains("//")) {
     return false;
   }
-  if (WordShare(text) > 0.4) return false;
-  return Changes(text) >= 0.2;
+  // With no digit at all it must be a mix of small letters and capitals.
+  if (digits == 0) return Changes(text) >= 0.06 && !IsOfWords(text, most_words - 0.15);
+  return Changes(text) >= 0.05 && !IsOfWords(text, most_words) &&
+         !HoldsAny(Lower(text), kAlgorithms);
 }
 
 bool IsHarmlessName(std::string_view name) { return HoldsAny(Lower(name), kHarmless); }

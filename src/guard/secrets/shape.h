@@ -12,8 +12,9 @@ double Entropy(std::string_view text);
 bool LooksLikePlaceholder(std::string_view text);
 
 // Whether a value that something called password, token or key is given can be a secret:
-// it is no path, no name of a program's, no word, no version, no date.
-bool LooksRandom(std::string_view text);
+// it is no path, no name of a program's, no word, no version, no date. `most_words` is the
+// share of its letters that may look like those of words.
+bool LooksRandom(std::string_view text, double most_words);
 
 // Names that hold a keyword such as "key" or "token" but no secret: "primary_key",
 // "token_type", "keyboard".

@@ -72,7 +72,8 @@ uint32_t Fingerprint(std::string_view rule, std::string_view secret) {
 std::string Preview(const SecretRule& rule, std::string_view secret) {
   std::string_view shown;
   if (rule.kind == RuleSpec::Kind::kAt && rule.source == SecretRule::Source::kOurs) {
-    for (std::string_view prefix : rule.prefixes) {
+    for (Piece piece : rule.prefixes) {
+      std::string_view prefix = DefaultText(piece);
       if (secret.starts_with(prefix) && prefix.size() > shown.size()) shown = prefix;
     }
   }
@@ -83,12 +84,9 @@ bool IsLetterOrDigit(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 // A few letters that start a token turn up in any long stretch of base64. A token stands
 // behind something else than a letter.
-bool IsInsideBlob(std::string_view text, size_t begin, size_t end) {
-  bool plain = end - begin >= 3 && IsLetterOrDigit(text[begin + 2]) &&
-               IsLetterOrDigit(text[begin]) && IsLetterOrDigit(text[begin + 1]);
-  if (!plain) return false;
-  bool joined = begin > 0 && (IsLetterOrDigit(text[begin - 1]) || text[begin - 1] == '+');
-  return joined || (end < text.size() && text[end] == '+');
+bool IsInsideBlob(std::string_view text, size_t at) {
+  return at > 0 && at < text.size() && IsLetterOrDigit(text[at]) &&
+         (IsLetterOrDigit(text[at - 1]) || text[at - 1] == '+');
 }
 
 int Rank(const SecretRule& rule) {
@@ -121,32 +119,49 @@ void SecretEngine::Search(const Layer& layer, const SecretRule& rule, size_t beg
   }
 }
 
-void SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at) {
+size_t SecretEngine::MatchAt(const Layer& layer, const SecretRule& rule, size_t at) {
+  if (layer.depth == 0 && IsInsideBlob(layer.text, at)) return 0;
   Groups groups;
   size_t limit = std::min(layer.text.size(), at + kLongestMatch);
-  if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) return;
-  if (layer.depth == 0 && IsInsideBlob(layer.text, at, at + groups[0].size())) return;
+  if (!Match(rule.regex.get(), layer.text, at, limit, re2::RE2::ANCHOR_START, groups)) {
+    return TryWrapped(layer, rule, at);
+  }
+  size_t end = at + groups[0].size();
+  if (layer.depth == 0 && end < layer.text.size() && layer.text[end] == '+') return end;
   std::string_view secret = Secret(rule, groups);
   if (!secret.empty() && Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
+  return end;
+}
+
+// A token that was broken at the end of a line, as mail and terminals do.
+size_t SecretEngine::TryWrapped(const Layer& layer, const SecretRule& rule, size_t at) {
+  if (layer.wrapped) return 0;
+  Decoded joined = JoinLines(layer.text, at);
+  if (joined.text.empty()) return 0;
+  Layer inner{.text = joined.text,
+              .outer = &layer,
+              .decoded = &joined,
+              .depth = layer.depth + 1,
+              .wrapped = true};
+  size_t end = MatchAt(inner, rule, 0);
+  return end == 0 ? 0 : joined.spans[end - 1].end;
 }
 
 void SecretEngine::TryAssigned(const Layer& layer, uint32_t number, size_t begin, size_t end) {
   // The same value is found by each keyword in front of it.
   Window& seen = windows_[number];
   std::optional<Assignment> found = ParseAssignment(layer.text, begin, end);
-  if (!found || found->value >= layer.text.size() || found->value < seen.end) return;
+  if (!found || found->value_end == found->value || found->value < seen.end) return;
   const SecretRule& rule = rules_.rules[number];
-  if (rule.IsGeneric() && IsHarmlessName(found->name)) return;
-  size_t limit = std::min(layer.text.size(), found->value + kLongestLine);
+  if (rule.IsGeneric() && (found->loose || IsHarmlessName(found->name))) return;
   Groups groups;
-  if (!Match(rule.regex.get(), layer.text, found->value, limit, re2::RE2::ANCHOR_START, groups)) {
+  if (!Match(rule.regex.get(), layer.text, found->value, found->value_end, re2::RE2::ANCHOR_BOTH,
+             groups)) {
     return;
   }
-  std::string_view secret = Secret(rule, groups);
-  size_t stop = found->value + groups[0].size();
-  if (secret.empty() || !IsValueEnd(layer.text, stop)) return;
   if (seen.end == 0) open_.push_back(number);
-  seen.end = stop;
+  seen.end = found->value_end;
+  std::string_view secret = Secret(rule, groups);
   if (Judge(layer, rule, View(groups[0]), secret)) Report(layer, rule, secret);
 }
 
@@ -154,7 +169,8 @@ bool SecretEngine::Judge(const Layer& layer, const SecretRule& rule, std::string
                          std::string_view secret) const {
   if (rule.entropy > 0 && Entropy(secret) <= rule.entropy) return false;
   if (rule.source == SecretRule::Source::kOurs && LooksLikePlaceholder(secret)) return false;
-  if (rule.random && !LooksRandom(secret)) return false;
+  // The name of a service, and a length that fits, say much already.
+  if (rule.random && !LooksRandom(secret, rule.IsGeneric() ? 0.5 : 0.7)) return false;
   if (!rule.but_not.empty() && rule.but_not.Matches(secret)) return false;
   if (options_.inline_allow == SecretScanOptions::InlineAllow::kHonour) {
     std::string_view line = LineOf(layer.text, match);
