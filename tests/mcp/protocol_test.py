@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """`cordon mcp` by raw JSON-RPC: the protocol's rules, and all that a client may do
 wrong. Whatever comes, the server answers or ends cleanly, and nothing stays."""
+import atexit
 import http.client
 import json
 import os
@@ -367,6 +368,7 @@ class Http:
             [BIN, "mcp", "--allow-root", "--http", "0", *at.reads, *flags], cwd=at.ws,
             env=at.env | {"CORDON_MCP_TOKEN": token}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # also after a failure
         self.token, self.session = token, None
         for line in self.process.stderr:
             if "http://127.0.0.1:" in line:
@@ -422,9 +424,9 @@ def http_serves_with_a_token(at):
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
             "params": {"name": "shell", "arguments": {"command": "echo hi"}}}
     expect(json.loads(server.post(call)[1])["result"]["structuredContent"]["exit_code"] == 0, "a call")
-    call["params"] |= {"arguments": {"command": "echo hi; sleep 2"}, "_meta": {"progressToken": 1}}
+    call["params"] |= {"arguments": {"command": "echo hi; echo ho; sleep 4"}, "_meta": {"progressToken": 1}}
     answer, data = server.post(call)
-    expect(answer.getheader("Content-Type") == "text/event-stream", answer.headers)
+    expect(answer.getheader("Content-Type") == "text/event-stream", f"{answer.headers} {data}")
     events = [json.loads(line[6:]) for line in data.splitlines() if line.startswith("data: ")]
     expect(events[0]["method"] == "notifications/progress" and events[-1]["result"], data)
     expect(server.post("", method="DELETE")[0].status == 204, "DELETE")

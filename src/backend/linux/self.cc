@@ -61,7 +61,7 @@ SelfSpec CompileSelf(const plan::Plan& plan) {
     add(std::string("/dev/") + device, kFileRights, false, true);
   }
   add("/proc", kRead, true, true);
-  AddLimits(plan.limits, 0, spec.steps);
+  AddLimits(plan.limits, {}, 0, spec.steps);
   spec.steps.push_back({.op = Op::kDropCapabilities, .value = kBoundingSetMayStay});
   if (all != 0) spec.steps.push_back({.op = Op::kLandlock});
   spec.seccomp = plan.net.mode == NetMode::kOpen
