@@ -1,7 +1,8 @@
 # How tests are registered. Labels: `unit` (pure, no kernel features), `sandbox`
 # (real kernel), `soak` (long; ./dev soak). A `sandbox` or `soak` test X has a
 # twin X.user: when ctest runs as root, the twin runs X as an ordinary user
-# (tests/as_user.py); when it does not, there is no twin, for X is that already.
+# (tests/as_user.py), after X, so that what X downloads is there; when it does not,
+# there is no twin, for X is that already.
 find_package(GTest REQUIRED)
 # Debian's own python: one in root's home is out of reach for the twin.
 find_program(CORDON_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
@@ -52,7 +53,7 @@ function(cordon_add_test name label)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.user.cmake)
   file(GENERATE OUTPUT ${file} CONTENT "if(CORDON_UID EQUAL 0)
   add_test([==[${name}.user]==] ${CORDON_PYTHON} ${PROJECT_SOURCE_DIR}/tests/as_user.py -- [==[${arguments}]==])
-  set_tests_properties([==[${name}.user]==] PROPERTIES ${properties} ENVIRONMENT [==[${environment}]==])
+  set_tests_properties([==[${name}.user]==] PROPERTIES ${properties} DEPENDS ${name} ENVIRONMENT [==[${environment}]==])
 endif()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The official TypeScript SDK's client against `cordon mcp`, over stdio and HTTP: it
 lists the tools and calls every one of them. The SDK comes from npm, by its name."""
+import atexit
 import json
 import os
 import shutil
@@ -27,9 +28,10 @@ def installed(name, packages):
     except OSError:  # the twin's user may not write there
         if not os.path.isdir(kept + mark):
             kept = tempfile.mkdtemp(prefix="cordon-npm-", dir="/var/tmp")
+            atexit.register(shutil.rmtree, kept, ignore_errors=True)
     if os.path.isdir(kept + mark):
         return kept
-    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", kept, *packages],
+    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", kept, *packages],
                           cwd=kept, text=True, capture_output=True, timeout=240, check=False)
     if done.returncode != 0:
         if os.environ.get("CORDON_TESTS_MUST_RUN") == "1":

@@ -112,7 +112,7 @@ def seed_11_the_environment_is_not_inherited(f, profile):
 def seed_12_what_cannot_be_enforced_is_refused(f, profile):
     """Where user namespaces cannot be made, a run that names them does not run at all; one that names
     nothing takes the next backend, and says so."""
-    done = sh(f, profile, "echo RAN", ["--backend", "bubblewrap"])
+    done = sh(f, profile, "echo RAN", ["--backend", "seatbelt"])
     assert done.returncode == 125 and b"RAN" not in done.stdout, done
     if os.geteuid() != 0:  # root first becomes someone else, and no_new_privs is no hindrance there
         # As in a container, whose engine lets nobody make namespaces.
