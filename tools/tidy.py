@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""clang-tidy over the sources of a build: tidy.py --build DIR [--jobs N] [all|changed|tests].
+"""clang-tidy over the sources of a build: tidy.py --build DIR [--jobs N] [all|recent|changed|tests].
 
-`all` is all that ships, `tests` the tests and benchmarks, `changed` only files
+`all` is all that ships, `recent` those of it that the last 20 commits changed, `tests`
+the tests and benchmarks, `changed` only files
 that differ from main (or are not committed). A file that
 passed is not looked at again until it, a header it includes, its flags or
 .clang-tidy change: build/tidy holds one empty file per pass, named by the hash
@@ -64,6 +65,12 @@ def changed_files():
     return {os.path.join(ROOT, name) for name in names if name}
 
 
+def recent_files():
+    done = subprocess.run(["git", "-C", ROOT, "log", "-20", "--no-merges", "--name-only", "--format="],
+                          capture_output=True, text=True, check=True)
+    return {os.path.join(ROOT, name) for name in done.stdout.split("\n") if name}
+
+
 def is_test(path):
     return path.endswith("_test.cc") or path.startswith((ROOT + "/tests/", ROOT + "/bench/"))
 
@@ -76,9 +83,15 @@ def selected(build, which, dependencies):
                and e["file"].endswith((".cc", ".cpp"))}
     if which == "changed":
         changed = changed_files()
-        entries = {f: e for f, e in entries.items() if f in changed}
-    else:
-        entries = {f: e for f, e in entries.items() if is_test(f) == (which == "tests")}
+        return keyed({f: e for f, e in entries.items() if f in changed}, dependencies)
+    entries = {f: e for f, e in entries.items() if is_test(f) == (which == "tests")}
+    if which == "recent":
+        recent = recent_files()
+        entries = {f: e for f, e in entries.items() if f in recent}
+    return keyed(entries, dependencies)
+
+
+def keyed(entries, dependencies):
     return [(f, key(e, dependencies)) for f, e in sorted(entries.items())]
 
 
@@ -91,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("which", choices=["all", "changed", "tests"], default="all", nargs="?")
+    parser.add_argument("which", choices=["all", "recent", "changed", "tests"], default="all", nargs="?")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     passed_dir = os.path.join(ROOT, "build", "tidy")

@@ -40,7 +40,7 @@ void AddTools(const std::string& directory, session::Request& request) {
 
 }  // namespace
 
-Result<Workbench> Workbench::Create(session::Request request, std::string tools,
+Result<Workbench> Workbench::Create(session::Request request, const std::string& tools,
                                     Lifetime lifetime) {
   AddTools(tools, request);
   for (const auto& [name, value] : kUnattended) request.policy.env.set.emplace(name, value);

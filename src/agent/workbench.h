@@ -30,7 +30,8 @@ class Workbench {
   // `request` as for a run in its workspace. `tools` is the directory of installed
   // tools: first in PATH, readable and not writable inside; it need not exist. An
   // error where no command could be run at all.
-  static Result<Workbench> Create(session::Request request, std::string tools, Lifetime lifetime);
+  static Result<Workbench> Create(session::Request request, const std::string& tools,
+                                  Lifetime lifetime);
 
   const std::string& workspace() const { return request_.workspace; }
   const Policy& policy() const { return request_.policy; }

@@ -13,10 +13,10 @@ namespace cordon::cli {
 struct AgentFlags {
   RunFlags run;
   std::string role = "worker";
-  std::string tools;  // names with commas between; empty: all of the role
-  std::string mode;   // sandbox, rx or rwx: a preset by another name
+  std::string tools;    // names with commas between; empty: all of the role
+  std::string mode;     // sandbox, rx or rwx: a preset by another name
   std::string approve;  // empty: no approvals but for what is not contained
-  std::string hook;  // a command line; empty: none
+  std::string hook;     // a command line; empty: none
   bool sub_agent = false;
   bool allow_root = false;
 };

@@ -55,7 +55,8 @@ TEST(ShellReaderTest, SubstitutionsAreFoundEverywhere) {
   EXPECT_THAT(Read("echo \"a $(rm x) b\""), ElementsAre("rm x", "echo a …"));
   EXPECT_THAT(Read("echo `rm \\`id\\``"), ElementsAre("id", "rm …", "echo …"));
   EXPECT_THAT(Read("echo ${x:-$(rm x)} \"${y:+`rm y`}\""), ElementsAre("rm x", "rm y", "echo … …"));
-  EXPECT_THAT(Read("diff <(rm a) >(rm b)"), ElementsAre("rm a", "rm b", "diff /dev/fd/… /dev/fd/…"));
+  EXPECT_THAT(Read("diff <(rm a) >(rm b)"),
+              ElementsAre("rm a", "rm b", "diff /dev/fd/… /dev/fd/…"));
   EXPECT_THAT(Read("echo $((1 + $(rm x)))"), ElementsAre("rm x", "echo …"));
   EXPECT_THAT(Read("A=$(rm x) ls"), ElementsAre("rm x", "A=? ls"));
   EXPECT_THAT(Read("A=($(rm x) b)"), ElementsAre("rm x", "A=?"));

@@ -128,7 +128,7 @@ void SettingsBuilder::Elsewhere(int line, std::string_view key, std::string why)
       {line, std::string(key), std::move(why), SettingsNote::Weight::kElsewhere});
 }
 
-Error SettingsBuilder::Refuse(int line, std::string_view key, std::string why) const {
+Error SettingsBuilder::Refuse(int line, std::string_view key, const std::string& why) const {
   Origin origin{.source = file_.name, .line = line};
   return base::InvalidArgument(Reason::kPolicyBadValue,
                                origin.ToString() + ": " + base::Printable(key) + ": " + why);
@@ -249,7 +249,7 @@ void Section::Elsewhere(std::string_view key, std::string why) {
   if (Holds(key)) builder_->Elsewhere(LineOf(key), Name(key), std::move(why));
 }
 
-void Section::Rest(std::string why, SettingsNote::Weight weight) {
+void Section::Rest(const std::string& why, SettingsNote::Weight weight) {
   if (table_ == nullptr) return;
   for (const auto& [name, value] : table_->members) {
     if (taken_.contains(name) || name == "$schema") continue;

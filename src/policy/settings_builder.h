@@ -61,7 +61,7 @@ class SettingsBuilder {
 
   void Lost(int line, std::string_view key, std::string why);
   void Elsewhere(int line, std::string_view key, std::string why);
-  Error Refuse(int line, std::string_view key, std::string why) const;
+  Error Refuse(int line, std::string_view key, const std::string& why) const;
 
   void set_workspace(std::string path) { imported_.workspace = std::move(path); }
   Imported Take(SettingsKind kind) &&;
@@ -98,7 +98,7 @@ class Section {
   void Lost(std::string_view key, std::string why);
   void Elsewhere(std::string_view key, std::string why);
   // Notes every key that was not asked for.
-  void Rest(std::string why, SettingsNote::Weight weight = SettingsNote::Weight::kLost);
+  void Rest(const std::string& why, SettingsNote::Weight weight = SettingsNote::Weight::kLost);
 
  private:
   const Node* Take(std::string_view key);

@@ -138,7 +138,7 @@ class Walk {
   }
 
   void Finish() {
-    auto or_root = [](std::string path) { return path.empty() ? "/" : path; };
+    auto or_root = [](const std::string& path) { return path.empty() ? "/" : path; };
     if (missing_) resolved_.links = 0;
     resolved_.path = or_root(walked_);
     resolved_.ancestor = or_root(missing_ ? existing_ : walked_);

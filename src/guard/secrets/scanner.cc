@@ -154,7 +154,7 @@ class SecretScanner::Stream {
   bool path_judged_ = false;
 };
 
-SecretScanner::SecretScanner(SecretRules rules, SecretScanOptions options)
+SecretScanner::SecretScanner(const SecretRules& rules, SecretScanOptions options)
     : stream_(std::make_unique<Stream>(rules, std::move(options))) {}
 SecretScanner::SecretScanner(SecretScanner&&) noexcept = default;
 SecretScanner::~SecretScanner() = default;
@@ -234,7 +234,7 @@ class SecretRedactor::Stream {
   std::vector<SecretFinding> findings_;
 };
 
-SecretRedactor::SecretRedactor(SecretRules rules, SecretScanOptions options)
+SecretRedactor::SecretRedactor(const SecretRules& rules, SecretScanOptions options)
     : stream_(std::make_unique<Stream>(rules, std::move(options))) {}
 SecretRedactor::SecretRedactor(SecretRedactor&&) noexcept = default;
 SecretRedactor::~SecretRedactor() = default;

@@ -81,7 +81,7 @@ struct SecretScanOptions {
 // One input, given in chunks of any size; a secret may lie across them.
 class SecretScanner {
  public:
-  explicit SecretScanner(SecretRules rules, SecretScanOptions options = {});
+  explicit SecretScanner(const SecretRules& rules, SecretScanOptions options = {});
   SecretScanner(SecretScanner&&) noexcept;
   ~SecretScanner();
 
@@ -99,7 +99,7 @@ class SecretScanner {
 // word (up to 16 KiB), a private key or an encoded block that goes on (up to 256 KiB).
 class SecretRedactor {
  public:
-  explicit SecretRedactor(SecretRules rules, SecretScanOptions options = {});
+  explicit SecretRedactor(const SecretRules& rules, SecretScanOptions options = {});
   SecretRedactor(SecretRedactor&&) noexcept;
   ~SecretRedactor();
 

@@ -6,6 +6,8 @@
 #include <sys/platform/x86.h>
 #undef _Bool
 
+// Names of the library's.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 decltype(hs_deserialize_database) core2_hs_deserialize_database;
 decltype(hs_free_database) core2_hs_free_database;
@@ -21,6 +23,7 @@ int dbIsValid(const hs_database_t* database);
 // What hs_alloc_scratch asks for. Were it taken from the library, all its ifuncs and its code
 // for every processor would come along.
 int dbIsValid(const hs_database_t* database) { return core2_dbIsValid(database); }
+// NOLINTEND(readability-identifier-naming)
 
 namespace cordon::guard {
 
