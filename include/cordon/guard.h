@@ -60,4 +60,18 @@ struct CommandAnswer : GuardAnswer {
 };
 CommandAnswer CheckCommand(std::string_view line);
 
+// Text that leaves: what leaked secrets the default rules find in it, plain or encoded.
+// Allowed is text without any. docs/scan.md has the rules.
+struct Leak {
+  std::string rule;     // "github-pat"
+  std::string preview;  // what kind it is and how long; never the secret
+  size_t begin = 0;     // in the text, in bytes
+  size_t end = 0;
+};
+struct TextAnswer : GuardAnswer {
+  std::vector<Leak> leaks;
+  std::string redacted;  // the text with "[REDACTED:rule]" for each
+};
+TextAnswer CheckText(std::string_view text);
+
 }  // namespace cordon

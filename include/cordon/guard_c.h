@@ -9,6 +9,8 @@
 #ifndef CORDON_GUARD_C_H
 #define CORDON_GUARD_C_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,6 +40,13 @@ int cordon_check_variable(const char* name, const char* value, cordon_answer* an
 
 /* For prompts, never a boundary. */
 int cordon_check_command(const char* line, cordon_answer* answer);
+
+/* Text that leaves: 0 if a secret leaks with it; `answer->value` is the preview of the first. */
+int cordon_check_text(const char* text, size_t length, cordon_answer* answer);
+
+/* Puts the text without its secrets and a NUL into `out`, cut at `room` bytes, and returns
+ * the length of the whole; SIZE_MAX, and an empty text, if that cannot be done. */
+size_t cordon_redact_text(const char* text, size_t length, char* out, size_t room);
 
 #ifdef __cplusplus
 }

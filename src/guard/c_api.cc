@@ -1,5 +1,6 @@
 // The calls of include/cordon/guard_c.h.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -90,4 +91,25 @@ int cordon_check_command(const char* line, cordon_answer* answer) {
     cordon::CommandAnswer told = cordon::CheckCommand(line);
     return Tell(told, told.effect, answer);
   });
+}
+
+int cordon_check_text(const char* text, size_t length, cordon_answer* answer) {
+  return Fenced(text, answer, [&] {
+    cordon::TextAnswer told = cordon::CheckText({text, length});
+    return Tell(told, told.leaks.empty() ? "" : told.leaks.front().preview, answer);
+  });
+}
+
+size_t cordon_redact_text(const char* text, size_t length, char* out, size_t room) {
+  if (out == nullptr) room = 0;
+  if (room > 0) out[0] = '\0';
+  if (text == nullptr) return SIZE_MAX;
+  try {
+    cordon::TextAnswer told = cordon::CheckText({text, length});
+    if (!told.allowed && told.leaks.empty()) return SIZE_MAX;
+    if (room > 0) out[told.redacted.copy(out, room - 1)] = '\0';
+    return told.redacted.size();
+  } catch (const std::exception&) {
+    return SIZE_MAX;
+  }
 }

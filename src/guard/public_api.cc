@@ -4,6 +4,7 @@
 #include "guard/env.h"
 #include "guard/net_rules.h"
 #include "guard/path_guard.h"
+#include "guard/secrets/scanner.h"
 #include "guard/url.h"
 
 namespace cordon {
@@ -89,6 +90,22 @@ CommandAnswer CheckCommand(std::string_view line) {
     answer.commands.push_back(std::move(finding.command));
   }
   answer.simple = report.simple;
+  return answer;
+}
+
+TextAnswer CheckText(std::string_view text) {
+  static const Result<guard::SecretRules> rules = guard::LoadSecretRules({});
+  if (!rules) return Denied<TextAnswer>(rules.error().reason, rules.error().message);
+  TextAnswer answer;
+  std::vector<guard::SecretFinding> found;
+  answer.redacted = guard::RedactSecrets(*rules, text, &found);
+  answer.allowed = found.empty();
+  if (answer.allowed) return answer;
+  answer.reason = Reason::kSecretFound;
+  answer.rule = found.front().description;
+  for (guard::SecretFinding& one : found) {
+    answer.leaks.push_back({std::move(one.rule), std::move(one.preview), one.begin, one.end});
+  }
   return answer;
 }
 

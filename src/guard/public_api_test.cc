@@ -5,7 +5,10 @@
 namespace cordon {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
+using testing::StartsWith;
 
 TEST(PublicGuardTest, Paths) {
   PathQuestion question{.root = "/tmp"};
@@ -39,6 +42,16 @@ TEST(PublicGuardTest, VariablesAndCommands) {
   EXPECT_THAT(answer.commands, ElementsAre("ls a", "rm b"));
   EXPECT_TRUE(CheckCommand("ls").allowed);
   EXPECT_TRUE(CheckCommand("ls").simple);
+}
+
+TEST(PublicGuardTest, Texts) {
+  EXPECT_TRUE(CheckText("nothing here").allowed);
+  std::string token = "gh" + std::string("p_k3Jx9QmZ2vR8tLw5Nc7Ya1Bf4Hs6Du0EoPgV");
+  TextAnswer answer = CheckText("a " + token + " b");
+  EXPECT_FALSE(answer.allowed);
+  ASSERT_EQ(answer.leaks.size(), 1u);
+  EXPECT_EQ(answer.leaks[0].begin, 2u);
+  EXPECT_THAT(answer.redacted, AllOf(StartsWith("a [REDACTED:"), EndsWith("] b")));
 }
 
 }  // namespace

@@ -53,10 +53,26 @@ static void words(void) {
   expect(strcmp(answer.value, "destructive") == 0, "its effect, too");
 }
 
+static void texts(void) {
+  /* In two, so that this file holds nothing that looks like a token. */
+  char text[128] = "token gh";
+  char out[128];
+  cordon_answer answer;
+  strcat(text, "p_k3Jx9QmZ2vR8tLw5Nc7Ya1Bf4Hs6Du0EoPgV and on");
+  expect(cordon_check_text("nothing here", 12, &answer), "plain text");
+  expect(!cordon_check_text(text, strlen(text), &answer), "a token");
+  expect(strstr(answer.value, "k3Jx9QmZ2v") == NULL, "its preview is not it");
+  expect(cordon_redact_text(text, strlen(text), out, sizeof(out)) == strlen(out), "redacted");
+  expect(strstr(out, "k3Jx9QmZ2v") == NULL && strstr(out, " and on") != NULL, "the rest stays");
+  expect(cordon_redact_text(text, strlen(text), out, 4) > 4 && strlen(out) == 3, "cut");
+  expect(cordon_redact_text(NULL, 0, out, sizeof(out)) == (size_t)-1, "null text");
+}
+
 int main(void) {
   paths();
   urls();
   words();
+  texts();
   if (failures == 0) puts("the C calls answer");
   return failures == 0 ? 0 : 1;
 }
