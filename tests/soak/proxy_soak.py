@@ -24,7 +24,7 @@ def descriptors(pid):
 
 def memory(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
-        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) << 10
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) << 10
 
 
 def http(connection):
