@@ -65,7 +65,7 @@ Result<std::unique_ptr<agent::Toolbox>> MakeToolbox(const AgentFlags& flags,
   CORDON_ASSIGN_OR_RETURN(session::Request request, MakeRequest(run, {"true"}, Purpose::kRun));
   std::string tools = agent::ToolsDirectory(request.policy, request.environment);
   CORDON_ASSIGN_OR_RETURN(agent::Workbench bench,
-                          agent::Workbench::Create(std::move(request), std::move(tools), lifetime));
+                          agent::Workbench::Create(std::move(request), tools, lifetime));
   return agent::Toolbox::Create(std::move(bench), options);
 }
 
