@@ -94,11 +94,11 @@ CommandAnswer CheckCommand(std::string_view line) {
 }
 
 TextAnswer CheckText(std::string_view text) {
-  static const Result<guard::SecretRules> rules = guard::LoadSecretRules({});
-  if (!rules) return Denied<TextAnswer>(rules.error().reason, rules.error().message);
+  static const Result<guard::SecretRules> kRules = guard::LoadSecretRules({});
+  if (!kRules) return Denied<TextAnswer>(kRules.error().reason, kRules.error().message);
   TextAnswer answer;
   std::vector<guard::SecretFinding> found;
-  answer.redacted = guard::RedactSecrets(*rules, text, &found);
+  answer.redacted = guard::RedactSecrets(*kRules, text, &found);
   answer.allowed = found.empty();
   if (answer.allowed) return answer;
   answer.reason = Reason::kSecretFound;
