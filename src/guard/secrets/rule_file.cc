@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "base/toml_hazards.h"
 
 namespace cordon::guard {
@@ -161,6 +162,10 @@ void ReadRules(const Table& root, RuleFileSpec& file) {
 Result<RuleFileSpec> ReadRuleFile(std::string_view text, const std::string& name) {
   if (text.size() > kMaxRuleFileBytes) {
     return base::InvalidArgument(Reason::kUsage, name + ": the rule file is too large");
+  }
+  // toml11 reads past the end of what is not UTF-8.
+  if (!base::IsValidUtf8(text) || text.find('\0') != std::string_view::npos) {
+    return base::InvalidArgument(Reason::kUsage, name + ": the rule file is not UTF-8 text");
   }
   if (std::string_view hazard = base::FindTomlHazard(text); !hazard.empty()) {
     return base::InvalidArgument(Reason::kUsage, name + ": " + std::string(hazard));
